@@ -1,0 +1,63 @@
+// How the core refuses: a status and one sentence that names the argument, what was given and what
+// was expected. The C boundary turns it into a return value.
+#pragma once
+
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/extents.h"
+#include "sparsekit/sparsekit.h"
+
+namespace spk {
+
+struct Error {
+  spk_status status;
+  std::string message;
+};
+
+namespace text {
+
+inline void append(std::string &out, std::string_view part) {
+  out += part;
+}
+inline void append(std::string &out, const char *part) {
+  out += part;
+}
+inline void append(std::string &out, const std::string &part) {
+  out += part;
+}
+
+// to_chars, because printf and streams follow the host's locale.
+template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+void append(std::string &out, T number) {
+  char digits[40];
+  auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
+inline void append(std::string &out, const Extents &shape) {
+  out += '(';
+  for (int d = 0; d < shape.size(); ++d) {
+    if (d > 0) out += ',';
+    append(out, shape[d]);
+  }
+  out += ')';
+}
+
+}  // namespace text
+
+template <typename... Parts>
+std::string cat(const Parts &...parts) {
+  std::string out;
+  (text::append(out, parts), ...);
+  return out;
+}
+
+template <typename... Parts>
+[[noreturn]] void fail(spk_status status, const Parts &...parts) {
+  throw Error{status, cat(parts...)};
+}
+
+}  // namespace spk

@@ -1,0 +1,80 @@
+// A fixed-capacity vector of int64: shapes, strides and permutations. Never allocates.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+
+namespace spk {
+
+// A block view of a view of 16 dimensions has 32; a grid of scopes over it (scope grid and the
+// blocks inside) no more.
+inline constexpr int kMaxDims = 32;
+
+class Extents {
+ public:
+  Extents() = default;
+  Extents(int size, int64_t value) : size_(size) {
+    for (int d = 0; d < size; ++d) values_[d] = value;
+  }
+  Extents(const int64_t *values, int size) : size_(size) {
+    for (int d = 0; d < size; ++d) values_[d] = values[d];
+  }
+  Extents(std::initializer_list<int64_t> values) {
+    for (int64_t value : values) push_back(value);
+  }
+
+  int size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  int64_t operator[](int d) const { return values_[d]; }
+  int64_t &operator[](int d) { return values_[d]; }
+  const int64_t *data() const { return values_.data(); }
+  const int64_t *begin() const { return values_.data(); }
+  const int64_t *end() const { return values_.data() + size_; }
+  void push_back(int64_t value) { values_[size_++] = value; }
+  bool operator==(const Extents &other) const {
+    if (size_ != other.size_) return false;
+    for (int d = 0; d < size_; ++d) {
+      if (values_[d] != other.values_[d]) return false;
+    }
+    return true;
+  }
+
+  int64_t product() const {
+    int64_t result = 1;
+    for (int d = 0; d < size_; ++d) result *= values_[d];
+    return result;
+  }
+
+  // Every entry times a factor: elements to bytes.
+  Extents times(int64_t factor) const {
+    Extents result = *this;
+    for (int d = 0; d < size_; ++d) result[d] *= factor;
+    return result;
+  }
+
+  // Strides of the contiguous row-major array of this shape.
+  Extents row_major() const {
+    Extents stride(size_, 1);
+    for (int d = size_ - 2; d >= 0; --d) stride[d] = stride[d + 1] * values_[d + 1];
+    return stride;
+  }
+
+  static Extents identity(int size) {
+    Extents order(size, 0);
+    for (int d = 0; d < size; ++d) order[d] = d;
+    return order;
+  }
+
+ private:
+  std::array<int64_t, kMaxDims> values_{};
+  int size_ = 0;
+};
+
+inline Extents concat(const Extents &a, const Extents &b) {
+  Extents result = a;
+  for (int64_t value : b) result.push_back(value);
+  return result;
+}
+
+}  // namespace spk

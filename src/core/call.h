@@ -1,0 +1,75 @@
+// One working call: its context, kernels and floating-point mode, and the loops it runs.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/kernels.h"
+#include "parallel/context.h"
+#include "parallel/fp_mode.h"
+#include "parallel/scratch.h"
+
+namespace spk {
+
+class Call {
+ public:
+  // NULL is the process default. Refuses a context that one of its own callbacks is using.
+  explicit Call(Context *context);
+  ~Call();
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+
+  const Kernels &kernels() const { return kernels_; }
+  // Scratch of the calling thread, given back when the call ends.
+  Scratch &scratch() { return *scratch_; }
+  int32_t threads() const;
+
+  // How many loops the call will run, for the progress callback's share of work.
+  void expect_loops(int loops) { loops_ = loops; }
+
+  // Calls fn(Scratch &, index) for each index in [0, count), in parallel, in any order; each call
+  // has an empty frame of its thread's scratch. Indices are cancelled in groups: `group`
+  // consecutive ones are all done or all left.
+  template <typename Fn>
+  void for_each(int64_t count, Fn &&fn, int64_t group = 1) {
+    using Body = std::remove_reference_t<Fn>;
+    run(count, group, const_cast<std::remove_const_t<Body> *>(&fn),
+        [](void *body, Scratch &scratch, int64_t index) {
+          (*static_cast<Body *>(body))(scratch, index);
+        });
+  }
+
+  // Runs a callback of the caller's, in the caller's floating-point mode.
+  template <typename Fn>
+  auto call_back(Fn &&fn) {
+    CallbackScope scope(*this);
+    return fn();
+  }
+
+ private:
+  using Task = void (*)(void *body, Scratch &scratch, int64_t index);
+
+  class CallbackScope {
+   public:
+    explicit CallbackScope(Call &call);
+    ~CallbackScope();
+
+   private:
+    Call &call_;
+    const CallbackScope *outer_;
+    friend class Call;
+  };
+
+  void run(int64_t count, int64_t group, void *body, Task task);
+  void run_range(int64_t begin, int64_t end, void *body, Task task);
+  void report_progress(int64_t done, int64_t count);
+
+  Context &context_;
+  FpMode mode_;
+  const Kernels &kernels_;
+  Scratch *scratch_;
+  int loops_ = 1;
+  int loop_ = 0;
+};
+
+}  // namespace spk

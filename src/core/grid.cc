@@ -1,0 +1,164 @@
+#include "core/grid.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/dtype.h"
+
+namespace spk {
+namespace {
+
+// Rows along a block are summed in whole registers if they are at least this long.
+constexpr int64_t kAlongElements = 8;
+
+// Bytes between neighbouring blocks along each axis of the block's grid.
+Extents block_steps(const Leaf &leaf, const LeafData &data) {
+  Extents steps;
+  for (int64_t axis : leaf.order) {
+    const int d = static_cast<int>(axis);
+    steps.push_back(data.stride[d] * leaf.block_shape[d] * size_of(data.dtype));
+  }
+  return steps;
+}
+
+// Splits steps of a block grid into those between scopes and those inside a scope.
+Extents split_steps(const ScopeMember &member, const Extents &step) {
+  Extents result;
+  for (int64_t axis : member.order) {
+    const int a = static_cast<int>(axis);
+    result.push_back(step[a] * member.shape[a]);
+  }
+  return concat(result, step);
+}
+
+// Do the elements of a block lie in contiguous rows long enough to be summed along? The answer
+// fixes the order of sums, so it depends on the layout of the leaf alone.
+bool sums_along(const GridLeaf &leaf, int64_t numblk) {
+  if (numblk == 1) return true;
+  int64_t run = 1;  // elements of a block that are known to be contiguous
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (int d = 0; d < leaf.block.size(); ++d) {
+      if (leaf.block[d] > 1 && std::abs(leaf.block_x[d]) == run * size_of(leaf.dtype)) {
+        run *= leaf.block[d];
+        grown = true;
+      }
+    }
+  }
+  return run >= kAlongElements;
+}
+
+Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
+               const LeafSpan &x, const LeafSpan &into, size_t first, int32_t score_dtype) {
+  Grid grid;
+  grid.shape = shape;
+  grid.numel_per_block = block.numel_per_block;
+  grid.score_dtype = score_dtype;
+  grid.leaves.reserve(block.leaves.size());
+  for (size_t i = 0; i < block.leaves.size(); ++i) {
+    const Leaf &leaf = block.leaves[i];
+    const LeafData &from = x[first + i];
+    const LeafData &to = into.empty() ? from : into[first + i];
+    GridLeaf made;
+    made.dtype = from.dtype;
+    made.x = from.origin;
+    made.y = to.origin;
+    made.grid_x = block_steps(leaf, from);
+    made.grid_y = block_steps(leaf, to);
+    if (member) {
+      made.grid_x = split_steps(*member, made.grid_x);
+      made.grid_y = split_steps(*member, made.grid_y);
+    }
+    made.block = leaf.block_shape;
+    made.block_x = from.stride.times(size_of(from.dtype));
+    made.block_y = to.stride.times(size_of(to.dtype));
+    made.along = sums_along(made, block.numblk);
+    grid.leaves.push_back(std::move(made));
+  }
+  return grid;
+}
+
+}  // namespace
+
+Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget)
+    : shape_(shape), tile_(shape.size(), 1), tiles_(shape.size(), 1), count_(1) {
+  int order[kMaxDims];
+  for (int d = 0; d < shape.size(); ++d) order[d] = d;
+  std::sort(order, order + shape.size(),
+            [&](int a, int b) { return std::abs(step[a]) < std::abs(step[b]); });
+  int64_t room = std::max<int64_t>(budget / std::max<int64_t>(weight, 1), 1);
+  for (int i = 0; i < shape.size(); ++i) {
+    const int d = order[i];
+    tile_[d] = std::min(shape[d], room);
+    room /= tile_[d];
+    if (room < 1) room = 1;
+  }
+  for (int d = 0; d < shape.size(); ++d) {
+    tiles_[d] = (shape[d] + tile_[d] - 1) / tile_[d];
+    count_ *= tiles_[d];
+  }
+}
+
+Rect Tiling::operator[](int64_t index) const {
+  Rect rect{Extents(shape_.size(), 0), tile_};
+  for (int d = shape_.size() - 1; d >= 0; --d) {
+    rect.low[d] = index % tiles_[d] * tile_[d];
+    rect.extent[d] = std::min(tile_[d], shape_[d] - rect.low[d]);
+    index /= tiles_[d];
+  }
+  return rect;
+}
+
+Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into) {
+  return make_grid(block.grid_shape, block, nullptr, x, into, 0, block.score_dtype);
+}
+
+Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into) {
+  const ScopeMember &m = scope.members[static_cast<size_t>(member)];
+  return make_grid(concat(scope.grid_shape, m.shape), *m.block, &m, x, into,
+                   static_cast<size_t>(m.first_leaf), scope.score_dtype);
+}
+
+std::vector<Grid> grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into) {
+  std::vector<Grid> grids;
+  grids.push_back(block_grid(block, x, into));
+  return grids;
+}
+
+std::vector<Grid> grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into) {
+  std::vector<Grid> grids;
+  for (int m = 0; m < static_cast<int>(scope.members.size()); ++m) {
+    grids.push_back(member_grid(scope, m, x, into));
+  }
+  return grids;
+}
+
+GridArray per_block(const Block &block, const ArrayData &array) {
+  return {array.data, array.dtype, block.grid_shape.row_major().times(size_of(array.dtype))};
+}
+
+GridArray per_block_of_member(const Scope &scope, int member, const ArrayData &array) {
+  const ScopeMember &m = scope.members[static_cast<size_t>(member)];
+  const Extents step = m.block->grid_shape.row_major().times(size_of(array.dtype));
+  return {array.data, array.dtype, split_steps(m, step)};
+}
+
+GridArray per_scope(const Scope &scope, int member, const ArrayData &array) {
+  const ScopeMember &m = scope.members[static_cast<size_t>(member)];
+  const Extents step = scope.grid_shape.row_major().times(size_of(array.dtype));
+  return {array.data, array.dtype, concat(step, Extents(m.shape.size(), 0))};
+}
+
+GridArray in_scope_order(const Scope &scope, int member, const ArrayData &array) {
+  const ScopeMember &m = scope.members[static_cast<size_t>(member)];
+  const int64_t size = size_of(array.dtype);
+  const Extents scopes = scope.grid_shape.row_major().times(scope.numblk_per_scope * size);
+  const Extents positions = m.shape.row_major().times(size);
+  return {array.data + m.first_position * size, array.dtype, concat(scopes, positions)};
+}
+
+GridArray one_for_all(const Grid &grid, const ArrayData &array) {
+  return {array.data, array.dtype, Extents(grid.shape.size(), 0)};
+}
+
+}  // namespace spk

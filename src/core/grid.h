@@ -1,0 +1,117 @@
+// A grid of blocks with data: what the operations run on. Blocks of a block spec or coupling form
+// one; so do the blocks of one member of a scope, indexed by (scope, position in the scope).
+#pragma once
+
+#include <memory_resource>
+#include <vector>
+
+#include "core/buffers.h"
+#include "core/scope.h"
+
+namespace spk {
+
+// Work is cut into tiles of whole blocks of about this many elements: in cache between the norm
+// and the rescaling, large enough to be worth a task. A fixed size, because it fixes results too.
+inline constexpr int64_t kTileElements = int64_t{1} << 14;
+// A block of more elements is cut into parts, whose sums are joined in order.
+inline constexpr int64_t kPartElements = int64_t{1} << 16;
+
+// A box of indices.
+struct Rect {
+  Extents low;
+  Extents extent;
+
+  int64_t count() const { return extent.product(); }
+  static Rect whole(const Extents &shape) { return {Extents(shape.size(), 0), shape}; }
+};
+
+// Equal boxes that cover a shape; the last along each dimension may be smaller.
+class Tiling {
+ public:
+  // Boxes of about `budget` elements, each index counting `weight`; dimensions of small |step| are
+  // filled first. At least one index a box.
+  Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget);
+
+  int64_t count() const { return count_; }
+  Rect operator[](int64_t index) const;
+
+ private:
+  Extents shape_;
+  Extents tile_;
+  Extents tiles_;
+  int64_t count_;
+};
+
+// One leaf of a grid. Steps are bytes.
+struct GridLeaf {
+  int32_t dtype = 0;
+  const std::byte *x = nullptr;  // read
+  std::byte *y = nullptr;        // written; x unless `into` was given
+  Extents grid_x, grid_y;        // between neighbouring blocks, per grid dimension
+  Extents block;                 // extents of a block, in view order
+  Extents block_x, block_y;      // between neighbouring elements of a block
+  bool along = false;            // sums run along rows of a block, else across blocks
+
+  int64_t numel() const { return block.product(); }
+};
+
+struct Grid {
+  Extents shape;
+  std::pmr::vector<GridLeaf> leaves;
+  int64_t numel_per_block = 0;
+  int32_t score_dtype = 0;
+
+  int64_t numblk() const { return shape.product(); }
+  bool is_large() const { return numel_per_block > kPartElements; }
+  Tiling tiles() const { return Tiling(shape, leaves[0].grid_x, numel_per_block, kTileElements); }
+};
+
+// Where the leaves of a block or scope are read and written. `into` may be empty: in place.
+using LeafSpan = std::pmr::vector<LeafData>;
+
+Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into);
+// Grid dimensions: the scope grid, then the member's blocks inside a scope (row-major positions).
+Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into);
+// For operations that treat all blocks alike: one grid, or one per member.
+std::vector<Grid> grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into);
+std::vector<Grid> grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into);
+
+// An array with one entry per block of a grid, some of them shared (step 0).
+struct GridArray {
+  std::byte *data = nullptr;
+  int32_t dtype = 0;
+  Extents step;  // bytes, per grid dimension
+};
+
+// One entry per block, row-major in the block's grid.
+GridArray per_block(const Block &block, const ArrayData &array);
+GridArray per_block_of_member(const Scope &scope, int member, const ArrayData &array);
+// One entry per scope.
+GridArray per_scope(const Scope &scope, int member, const ArrayData &array);
+// One entry per block, arranged (scope grid..., numblk_per_scope).
+GridArray in_scope_order(const Scope &scope, int member, const ArrayData &array);
+// One entry for all.
+GridArray one_for_all(const Grid &grid, const ArrayData &array);
+
+// Visits the indices of a box, row-major: fn(number, index).
+template <typename Fn>
+void for_each_index(const Extents &extent, Fn &&fn) {
+  Extents index(extent.size(), 0);
+  const int64_t count = extent.product();
+  for (int64_t i = 0; i < count; ++i) {
+    fn(i, std::as_const(index));
+    for (int d = extent.size() - 1; d >= 0; --d) {
+      if (++index[d] < extent[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+// sum(index_d * step_d)
+inline int64_t dot(const Extents &index, const Extents &step) {
+  int64_t sum = 0;
+  for (int d = 0; d < index.size(); ++d) sum += index[d] * step[d];
+  return sum;
+}
+
+}  // namespace spk

@@ -1,0 +1,173 @@
+#include "core/norms.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "kernels/power.h"
+
+namespace spk {
+namespace {
+
+// The two ways to reduce a grid, behind one shape: `count` blocks into local arrays.
+struct RectReducer {
+  const Kernels &kernels;
+  Scratch &scratch;
+  const Grid &grid;
+  const Rect &rect;
+
+  int64_t count() const { return rect.count(); }
+  void reduce(Reduction reduction, const ReduceOptions &options, double *sum, double *error) const {
+    reduce_rect(kernels, scratch, grid, rect, reduction, options, sum, error);
+  }
+  // fn(number, leaf, block, part) for every part of every block, in order.
+  template <typename Fn>
+  void for_each_part(Fn &&fn) const {
+    for_each_block(rect, [&](int64_t number, const Extents &block) {
+      for (const GridLeaf &leaf : grid.leaves) fn(number, leaf, block, Rect::whole(leaf.block));
+    });
+  }
+};
+
+struct LargeReducer {
+  Call &call;
+  const Grid &grid;
+  const Kernels &kernels = call.kernels();
+  Scratch &scratch = call.scratch();
+
+  int64_t count() const { return grid.numblk(); }
+  void reduce(Reduction reduction, const ReduceOptions &options, double *sum, double *error) const {
+    reduce_large(call, grid, reduction, options, sum, error);
+  }
+  template <typename Fn>
+  void for_each_part(Fn &&fn) const {
+    for_each_block(Rect::whole(grid.shape), [&](int64_t number, const Extents &block) {
+      for (const GridLeaf &leaf : grid.leaves) {
+        const Tiling parts = parts_of(leaf);
+        for (int64_t i = 0; i < parts.count(); ++i) fn(number, leaf, block, parts[i]);
+      }
+    });
+  }
+};
+
+// One reduction, rounded once.
+template <typename Reducer>
+void plain(const Reducer &reducer, Reduction reduction, double *norms) {
+  reducer.reduce(reduction, {}, norms, nullptr);
+}
+
+template <typename Reducer>
+void compensated_sum(const Reducer &reducer, double *norms) {
+  double *errors = reducer.scratch.template take<double>(reducer.count());
+  reducer.reduce(kSumExact, {}, norms, errors);
+  for (int64_t i = 0; i < reducer.count(); ++i) {
+    // An overflowed sum leaves inf - inf in its error.
+    if (std::isfinite(norms[i])) norms[i] += errors[i];
+  }
+}
+
+// sqrt(sum + error) with one correction step: half an ulp and a little.
+double exact_sqrt(double sum, double error) {
+  const double root = std::sqrt(sum);
+  if (root == 0.0) return root;
+  const DoubleDouble square = two_product(root, root);
+  return root + (((sum - square.high) - square.low) + error) / (2.0 * root);
+}
+
+// Norms of f64 data: elements are scaled by a power of two near the block's largest magnitude, so
+// that no square over- or underflows where it matters; the sum is compensated.
+template <typename Reducer>
+void scaled_euclidean(const Reducer &reducer, double *norms) {
+  const int64_t count = reducer.count();
+  double *scale = reducer.scratch.template take<double>(count);
+  double *errors = reducer.scratch.template take<double>(count);
+  double *max = reducer.scratch.template take<double>(count);
+  reducer.reduce(kMaxMagnitude, {}, max, nullptr);
+  for (int64_t i = 0; i < count; ++i) {
+    const int exponent = std::isfinite(max[i]) && max[i] > 0.0 ? std::ilogb(max[i]) + 1 : 0;
+    // Its reciprocal is finite, too: subnormal blocks are scaled by less than they could be.
+    scale[i] = std::ldexp(1.0, -std::clamp(exponent, -1000, 1022));
+  }
+  ReduceOptions options;
+  options.scale = scale;
+  reducer.reduce(kSumSquaresExact, options, norms, errors);
+  for (int64_t i = 0; i < count; ++i) {
+    norms[i] = std::isfinite(max[i]) ? exact_sqrt(norms[i], errors[i]) / scale[i] : max[i];
+  }
+}
+
+template <typename Reducer>
+void euclidean(const Reducer &reducer, double *norms) {
+  if (reducer.grid.score_dtype == SPK_F64) return scaled_euclidean(reducer, norms);
+  plain(reducer, kSumSquares, norms);
+  for (int64_t i = 0; i < reducer.count(); ++i) norms[i] = std::sqrt(norms[i]);
+}
+
+// Any p: sum (|x| / max)^p, then max * sum^(1/p).
+template <typename Reducer>
+void general(const Reducer &reducer, double p, double *norms) {
+  const int64_t count = reducer.count();
+  double *max = norms;
+  DoubleDouble *sums = reducer.scratch.template take<DoubleDouble>(count);
+  std::fill_n(sums, count, DoubleDouble{0.0, 0.0});
+  plain(reducer, kMaxMagnitude, max);
+  double *elements = reducer.scratch.template take<double>(kPartElements);
+  reducer.for_each_part(
+      [&](int64_t i, const GridLeaf &leaf, const Extents &block, const Rect &part) {
+        if (!std::isfinite(max[i]) || max[i] == 0.0) return;
+        gather(reducer.kernels, leaf, block, part, elements);
+        for (int64_t e = 0; e < part.count(); ++e) {
+          const double term = power_below_one(std::fabs(elements[e]) / max[i], p);
+          sums[i] = add(sums[i], {term, 0.0});
+        }
+      });
+  for (int64_t i = 0; i < count; ++i) {
+    if (std::isfinite(max[i]) && max[i] > 0.0) norms[i] = scaled_root(max[i], sums[i], p);
+  }
+}
+
+template <typename Reducer>
+void norms_by(const Reducer &reducer, double p, double *norms) {
+  const Scratch::Frame frame(reducer.scratch);
+  if (p == 0.0) return plain(reducer, kCount, norms);
+  if (p == -INFINITY) return plain(reducer, kMinMagnitude, norms);
+  // Every other norm of one element is its magnitude.
+  if (p == INFINITY || reducer.grid.numel_per_block == 1) {
+    return plain(reducer, kMaxMagnitude, norms);
+  }
+  if (p == 2.0) return euclidean(reducer, norms);
+  if (p != 1.0) return general(reducer, p, norms);
+  if (reducer.grid.score_dtype == SPK_F64) return compensated_sum(reducer, norms);
+  plain(reducer, kSum, norms);
+}
+
+}  // namespace
+
+void check_p(double p) {
+  const bool finite_range = p >= 0.01 && p <= 1000.0;
+  if (p == 0.0 || p == INFINITY || p == -INFINITY || finite_range) return;
+  fail(SPK_INVALID_ARGUMENT, "p: got ", p, ", expected 0, 1, 2, inf, -inf or 0.01 to 1000");
+}
+
+void norms_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                double p, double *local) {
+  norms_by(RectReducer{kernels, scratch, grid, rect}, p, local);
+}
+
+void norms_large(Call &call, const Grid &grid, double p, double *local) {
+  norms_by(LargeReducer{call, grid}, p, local);
+}
+
+void round_scores(const Grid &grid, int64_t count, double *local) {
+  if (grid.score_dtype == SPK_F64) return;
+  for (int64_t i = 0; i < count; ++i) local[i] = static_cast<float>(local[i]);
+}
+
+void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
+  for_each_norms(call, grid, p, [&](Scratch &, const Rect &rect, double *local) {
+    store(call.kernels(), rect, local, out);
+  });
+}
+
+}  // namespace spk

@@ -1,0 +1,42 @@
+// Lp norms of blocks (SPEC section 3), as doubles that are not yet rounded to the score dtype.
+#pragma once
+
+#include "core/tile.h"
+
+namespace spk {
+
+// Refuses what is not 0, 1, 2, +-inf or finite in [0.01, 1000].
+void check_p(double p);
+
+// One norm per block of a box; on one thread.
+void norms_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                double p, double *local);
+// One norm per block of a grid of large blocks; in parallel.
+void norms_large(Call &call, const Grid &grid, double p, double *local);
+
+// Rounds to the score dtype, which is how norms are returned, ranked and compared.
+void round_scores(const Grid &grid, int64_t count, double *local);
+
+// Calls each(scratch, rect, norms) for boxes that cover the grid, norms local and not rounded. The
+// box of a grid of large blocks is all of it, and `each` may then use the call's own loops.
+template <typename Fn>
+void for_each_norms(Call &call, const Grid &grid, double p, Fn &&each) {
+  if (grid.is_large()) {
+    double *norms = call.scratch().take<double>(grid.numblk());
+    norms_large(call, grid, p, norms);
+    each(call.scratch(), Rect::whole(grid.shape), norms);
+    return;
+  }
+  const Tiling tiles = grid.tiles();
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+    const Rect rect = tiles[i];
+    double *norms = scratch.take<double>(rect.count());
+    norms_rect(call.kernels(), scratch, grid, rect, p, norms);
+    each(scratch, rect, norms);
+  });
+}
+
+// The operation: norms of every block of `grid` into `out`.
+void norms(Call &call, const Grid &grid, double p, const GridArray &out);
+
+}  // namespace spk

@@ -1,0 +1,59 @@
+// The pieces that operations are made of, on one thread and one box of a grid. Arrays called
+// `local` hold one entry per block of the box, row-major.
+#pragma once
+
+#include "core/call.h"
+#include "core/grid.h"
+
+namespace spk {
+
+// A local array from a caller's array, converted to double; and back, rounded once.
+void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
+void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array);
+// A mask, as bytes of 0 or 1.
+void load_mask(const Rect &rect, const GridArray &array, uint8_t *local);
+// What a reduction needs to know, besides which.
+struct ReduceOptions {
+  double eps = 0.0;               // kCount
+  const double *scale = nullptr;  // kSumSquaresExact: local
+};
+
+// Reduces the blocks of a box into local sums (and errors, where the reduction is compensated).
+void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                 Reduction reduction, const ReduceOptions &options, double *sum, double *error);
+// The same for a grid of large blocks, all of it, in parallel over the parts of the blocks.
+void reduce_large(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
+                  double *sum, double *error);
+
+// Multiplies, or masks with keep bytes, the blocks of a box.
+void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor);
+void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep);
+// Writes each block's keep byte to every element of the block; leaves are masks.
+void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
+// The same for a grid of large blocks, all of it, in parallel.
+void scale_large(Call &call, const Grid &grid, const double *factor);
+void mask_large(Call &call, const Grid &grid, const uint8_t *keep);
+
+// One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.
+// `block` is the block's index in the grid.
+void gather(const Kernels &kernels, const GridLeaf &leaf, const Extents &block, const Rect &part,
+            double *out);
+void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block, const Rect &part,
+             const double *in);
+// All leaves of a block, one after the other.
+void gather_block(const Kernels &kernels, const Grid &grid, const Extents &block, double *out);
+
+// The parts that a large block of a leaf is cut into.
+Tiling parts_of(const GridLeaf &leaf);
+
+// Visits the blocks of a box: fn(local number, index in the grid).
+template <typename Fn>
+void for_each_block(const Rect &rect, Fn &&fn) {
+  for_each_index(rect.extent, [&](int64_t number, const Extents &offset) {
+    Extents block = rect.low;
+    for (int d = 0; d < block.size(); ++d) block[d] += offset[d];
+    fn(number, block);
+  });
+}
+
+}  // namespace spk

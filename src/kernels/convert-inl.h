@@ -1,0 +1,128 @@
+// Loads of any float dtype as doubles, and stores of doubles rounded once to nearest even. Per
+// target; written in integer operations where instruction sets differ in rounding or in NaN.
+#if defined(SPK_KERNELS_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_CONVERT_INL_H_
+#undef SPK_KERNELS_CONVERT_INL_H_
+#else
+#define SPK_KERNELS_CONVERT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "kernels/storage.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 8 doubles, so that the 8 virtual lanes are always whole registers.
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+using DF = hn::Rebind<float, D>;
+using DU32 = hn::Rebind<uint32_t, D>;
+using DU16 = hn::Rebind<uint16_t, D>;
+using VF = hn::Vec<DF>;
+using VU32 = hn::Vec<DU32>;
+inline constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(D()));
+
+HWY_INLINE V Load(const double *p) {
+  return hn::LoadU(D(), p);
+}
+HWY_INLINE V Load(const float *p) {
+  return hn::PromoteTo(D(), hn::LoadU(DF(), p));
+}
+
+HWY_INLINE V Load(const Bf16 *p) {
+  const auto words = hn::LoadU(DU16(), reinterpret_cast<const uint16_t *>(p));
+  const VU32 bits = hn::ShiftLeft<16>(hn::PromoteTo(DU32(), words));
+  return hn::PromoteTo(D(), hn::BitCast(DF(), bits));
+}
+
+// Exponent and mantissa moved into place read as the value times 2^-112, subnormals included;
+// infinities and NaN get their exponent afterwards.
+HWY_INLINE V Load(const F16 *p) {
+  const DU32 du;
+  const auto words = hn::LoadU(DU16(), reinterpret_cast<const uint16_t *>(p));
+  const VU32 half = hn::PromoteTo(du, words);
+  const VU32 magnitude = hn::And(half, hn::Set(du, 0x7fff));
+  const VU32 sign = hn::ShiftLeft<16>(hn::Xor(half, magnitude));
+  const VF scaled =
+      hn::Mul(hn::BitCast(DF(), hn::ShiftLeft<13>(magnitude)), hn::Set(DF(), 0x1p112f));
+  const auto special = hn::Gt(magnitude, hn::Set(du, 0x7bff));
+  const VU32 bits =
+      hn::Or(hn::BitCast(du, scaled), hn::IfThenElseZero(special, hn::Set(du, 0x7f800000u)));
+  return hn::PromoteTo(D(), hn::BitCast(DF(), hn::Or(bits, sign)));
+}
+
+HWY_INLINE void Store(V v, double *p) {
+  hn::StoreU(v, D(), p);
+}
+HWY_INLINE void Store(V v, float *p) {
+  hn::StoreU(hn::DemoteTo(DF(), v), DF(), p);
+}
+
+// Rounds to odd: a float that a later rounding to fewer bits cannot tell from the exact value
+// (Boldo and Melquiond, 2008). An inexact even float moves one step towards the exact value.
+HWY_INLINE VU32 ToFloatOdd(V v) {
+  const D d;
+  const DU32 du;
+  const VF rounded = hn::DemoteTo(DF(), v);
+  const V back = hn::PromoteTo(d, rounded);
+  // Comparisons in double, moved to 32-bit lanes as 0 or 1 by a conversion.
+  const V one = hn::Set(d, 1.0);
+  const auto above = hn::Gt(hn::Abs(back), hn::Abs(v));
+  const auto below = hn::Lt(hn::Abs(back), hn::Abs(v));
+  const hn::Rebind<int32_t, D> di;
+  const VU32 down = hn::BitCast(du, hn::DemoteTo(di, hn::IfThenElseZero(above, one)));
+  const VU32 up = hn::BitCast(du, hn::DemoteTo(di, hn::IfThenElseZero(below, one)));
+  const VU32 bits = hn::BitCast(du, rounded);
+  const VU32 even = hn::AndNot(bits, hn::Set(du, 1));  // 1 where the last bit is 0
+  return hn::Sub(hn::Add(bits, hn::And(up, even)), hn::And(down, even));
+}
+
+HWY_INLINE void StoreWords(VU32 words, void *p) {
+  // Lanes hold 16-bit values; a saturating conversion keeps them.
+  const hn::Rebind<int32_t, D> di;
+  hn::StoreU(hn::DemoteTo(DU16(), hn::BitCast(di, words)), DU16(), static_cast<uint16_t *>(p));
+}
+
+HWY_INLINE void Store(V v, Bf16 *p) {
+  const DU32 du;
+  const VU32 bits = ToFloatOdd(v);
+  const VU32 magnitude = hn::And(bits, hn::Set(du, 0x7fffffffu));
+  const VU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const VU32 rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
+  const VU32 quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40));
+  const auto is_nan = hn::Gt(magnitude, hn::Set(du, 0x7f800000u));
+  StoreWords(hn::IfThenElse(is_nan, quiet, rounded), p);
+}
+
+HWY_INLINE void Store(V v, F16 *p) {
+  const DU32 du;
+  const DF df;
+  const VU32 bits = ToFloatOdd(v);
+  const VU32 magnitude = hn::And(bits, hn::Set(du, 0x7fffffffu));
+  const VU32 sign = hn::ShiftRight<16>(hn::Xor(bits, magnitude));
+  // Normal: round the mantissa to 10 bits, to even; a carry runs into the exponent, up to infinity.
+  const VU32 odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
+  const VU32 rebiased = hn::Sub(magnitude, hn::Set(du, 112u << 23));
+  const VU32 normal = hn::ShiftRight<13>(hn::Add(rebiased, hn::Add(odd, hn::Set(du, 0xfffu))));
+  // Subnormal: adding 0.5 aligns the last bit of the sum with 2^-24, and rounds to it.
+  const VF aligned = hn::Add(hn::BitCast(df, magnitude), hn::Set(df, 0.5f));
+  const VU32 subnormal = hn::Sub(hn::BitCast(du, aligned), hn::Set(du, 0x3f000000u));
+  const VU32 tiny_or_normal =
+      hn::IfThenElse(hn::Lt(magnitude, hn::Set(du, 113u << 23)), subnormal, normal);
+  const auto overflows = hn::Gt(magnitude, hn::Set(du, 0x477fffffu));  // >= 65536
+  const auto is_nan = hn::Gt(magnitude, hn::Set(du, 0x7f800000u));
+  VU32 half = hn::IfThenElse(overflows, hn::Set(du, 0x7c00), tiny_or_normal);
+  half = hn::IfThenElse(is_nan, hn::Set(du, 0x7e00), half);
+  StoreWords(hn::Or(half, sign), p);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,51 @@
+#include "kernels/kernels.h"
+
+#include <hwy/targets.h>
+
+#include <atomic>
+
+#include "kernels/tables.h"
+#include "sparsekit/sparsekit.h"
+
+namespace spk {
+namespace {
+
+const Kernels *make_table() {
+  auto *table = new Kernels;
+  fill_reduce(table);
+  fill_scale(table);
+  fill_convert(table);
+  fill_conditioned(table);
+  return table;
+}
+
+}  // namespace
+
+const Kernels &kernels() {
+  // One table for each target ever chosen: a process has one, but tests restrict Highway to each
+  // target in turn. Never freed, because calls may run while the process exits.
+  static std::atomic<const Kernels *> tables[64];
+  // Highway numbers better targets with lower bits.
+  const int best = __builtin_ctzll(static_cast<uint64_t>(hwy::SupportedTargets()));
+  const Kernels *table = tables[best].load(std::memory_order_acquire);
+  if (table) return *table;
+  const Kernels *made = make_table();
+  if (tables[best].compare_exchange_strong(table, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *table;
+}
+
+DtypeIndex index_of_dtype(int32_t dtype) {
+  switch (dtype) {
+    case SPK_F64:
+      return kF64;
+    case SPK_F16:
+      return kF16;
+    case SPK_BF16:
+      return kBf16;
+    default:
+      return kF32;
+  }
+}
+
+}  // namespace spk

@@ -1,0 +1,13 @@
+// Each kernel file fills its part of the table, for the target in use.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace spk {
+
+void fill_reduce(Kernels *table);
+void fill_scale(Kernels *table);
+void fill_convert(Kernels *table);
+void fill_conditioned(Kernels *table);
+
+}  // namespace spk
