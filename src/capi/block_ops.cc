@@ -29,7 +29,7 @@ spk_status extremes_of(spk_context *context, const spk_block *block, const spk_b
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    extremes(call, block_grid(*block, x, {}), which, per_block(*block, result));
+    extremes(call, block_grid(*block, x, {}, call.memory()), which, per_block(*block, result));
   });
 }
 
@@ -50,7 +50,7 @@ void apply_mask_to(spk_context *context, const Block &block, const spk_buffer *l
       buffers.array("prune_mask", prune_mask, block.numblk, {SPK_U8}, Access::kRead);
   buffers.check_overlap();
   Call call(context);
-  apply_mask(call, block_grid(block, w.x, w.into), per_block(block, mask));
+  apply_mask(call, block_grid(block, w.x, w.into, call.memory()), per_block(block, mask));
 }
 
 void apply_multiplier_to(spk_context *context, const Block &block, const spk_buffer *leaves,
@@ -61,7 +61,7 @@ void apply_multiplier_to(spk_context *context, const Block &block, const spk_buf
                                           {SPK_F32, SPK_F64, SPK_F16, SPK_BF16}, Access::kRead);
   buffers.check_overlap();
   Call call(context);
-  apply_multiplier(call, block_grid(block, w.x, w.into), per_block(block, factors));
+  apply_multiplier(call, block_grid(block, w.x, w.into, call.memory()), per_block(block, factors));
 }
 
 void gather_merged(spk_context *context, const Block &block, const spk_buffer *leaves,
@@ -72,7 +72,7 @@ void gather_merged(spk_context *context, const Block &block, const spk_buffer *l
       buffers.array("out", out, block.numel, {gathered_dtype(block)}, Access::kWrite);
   buffers.check_overlap();
   Call call(context);
-  gather_blocks(call, block_grid(block, x, {}), result);
+  gather_blocks(call, block_grid(block, x, {}, call.memory()), result);
 }
 
 void broadcast(spk_context *context, const Block &block, const spk_buffer *values,
@@ -85,7 +85,8 @@ void broadcast(spk_context *context, const Block &block, const spk_buffer *value
                                                   Access::kWrite, entries.dtype);
   buffers.check_overlap();
   Call call(context);
-  broadcast_to_elements(call, block_grid(block, elements, {}), per_block(block, entries));
+  broadcast_to_elements(call, block_grid(block, elements, {}, call.memory()),
+                        per_block(block, entries));
 }
 
 // A block spec made for one call on a view.
@@ -108,7 +109,7 @@ spk_status spk_block_norms(spk_context *context, const spk_block *block, const s
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    norms(call, block_grid(*block, x, {}), p, per_block(*block, result));
+    norms(call, block_grid(*block, x, {}, call.memory()), p, per_block(*block, result));
   });
 }
 
@@ -137,7 +138,8 @@ spk_status spk_block_nnz(spk_context *context, const spk_block *block, const spk
     }
     buffers.check_overlap();
     Call call(context);
-    const int64_t count = count_nonzeros(call, block_grid(*block, x, {}), eps, counts);
+    const int64_t count =
+        count_nonzeros(call, block_grid(*block, x, {}, call.memory()), eps, counts);
     if (total) *total = count;
   });
 }
@@ -152,7 +154,8 @@ spk_status spk_block_reduce(spk_context *context, const spk_block *block, const 
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    reduce_by_callback(call, block_grid(*block, x, {}), fn, user, per_block(*block, result));
+    reduce_by_callback(call, block_grid(*block, x, {}, call.memory()), fn, user,
+                       per_block(*block, result));
   });
 }
 
@@ -200,7 +203,8 @@ spk_status spk_block_set_data(spk_context *context, const spk_block *block,
                                   Buffers::kAnyFloat);
     buffers.check_overlap();
     Call call(context);
-    set_data(call, block_grid(*block, y, {}), block_grid(*block, x, {}));
+    set_data(call, block_grid(*block, y, {}, call.memory()),
+             block_grid(*block, x, {}, call.memory()));
   });
 }
 
@@ -216,7 +220,7 @@ spk_status spk_block_get_masks(spk_context *context, const spk_block *block,
                                                     Access::kWrite, SPK_U8);
     buffers.check_overlap();
     Call call(context);
-    spread_masks(call, block_grid(*block, elements, {}), per_block(*block, keep));
+    spread_masks(call, block_grid(*block, elements, {}, call.memory()), per_block(*block, keep));
   });
 }
 

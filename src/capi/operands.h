@@ -103,8 +103,10 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const spk_buf
   Call call(context);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const std::vector<Grid> grids = grids_of(*handle, w.x, w.into);
-  const std::vector<Grid> scored = values ? grids_of(*handle, *values, {}) : grids;
+  const Grids grids = grids_of(*handle, w.x, w.into, call.memory());
+  std::optional<Grids> measured;
+  if (values) measured = grids_of(*handle, *values, {}, call.memory());
+  const Grids &scored = measured ? *measured : grids;
   call.expect_loops(static_cast<int>(grids.size()));
   for (size_t m = 0; m < grids.size(); ++m) {
     const int member = static_cast<int>(m);
@@ -150,9 +152,9 @@ spk_status soft_threshold_by(spk_context *context, const Handle *handle, const s
   Call call(context);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const std::vector<Grid> grids = grids_of(*handle, w.x, w.into);
-  std::vector<Grid> metric;
-  if (conditioners) metric = grids_of(*handle, *conditioners, {});
+  const Grids grids = grids_of(*handle, w.x, w.into, call.memory());
+  Grids metric(call.memory());
+  if (conditioners) metric = grids_of(*handle, *conditioners, {}, call.memory());
   call.expect_loops(static_cast<int>(grids.size() + metric.size()));
   for (size_t m = 0; m < metric.size(); ++m) {
     check_conditioners(call, metric[m], first_leaf(*handle, static_cast<int>(m)));

@@ -53,7 +53,8 @@ void kth_by(spk_context *context, const spk_scope *scope, const spk_score_source
       buffers.array("out", out, scope->numscope, {scope->score_dtype}, Access::kWrite);
   buffers.check_overlap();
   Call call(context);
-  each(call, scores.of(*scope), result);
+  const Grids measured = scores.grids(*scope, call.memory());
+  each(call, scores.of(*scope, measured), result);
 }
 
 // Element masks from a block mask that the caller made.
@@ -66,7 +67,7 @@ void masks_from_mask(spk_context *context, const Scope &scope, const spk_buffer 
       buffers.contiguous_leaves("masks", masks, nleaves, scope.all_leaves, Access::kWrite, SPK_U8);
   buffers.check_overlap();
   Call call(context);
-  const std::vector<Grid> grids = grids_of(scope, elements, {});
+  const Grids grids = grids_of(scope, elements, {}, call.memory());
   call.expect_loops(static_cast<int>(grids.size()));
   for (size_t m = 0; m < grids.size(); ++m) {
     spread_masks(call, grids[m], in_scope_order(scope, static_cast<int>(m), keep));
@@ -96,7 +97,7 @@ spk_status spk_scope_block_norms(spk_context *context, const spk_scope *scope,
         buffers.array("out", out, blocks_of(*scope), {scope->score_dtype}, Access::kWrite);
     buffers.check_overlap();
     Call call(context);
-    const std::vector<Grid> grids = grids_of(*scope, x, {});
+    const Grids grids = grids_of(*scope, x, {}, call.memory());
     call.expect_loops(static_cast<int>(grids.size()));
     for (size_t m = 0; m < grids.size(); ++m) {
       norms(call, grids[m], p, in_scope_order(*scope, static_cast<int>(m), result));
@@ -227,8 +228,9 @@ spk_status spk_scope_get_masks(spk_context *context, const spk_scope *scope,
     Call call(context);
     Tally tally;
     tally.total = blocks_of(*scope);
-    top_masks(call, *scope, grids_of(*scope, elements, {}), scores.of(*scope), wanted, ties,
-              &tally);
+    const Grids measured = scores.grids(*scope, call.memory());
+    top_masks(call, *scope, grids_of(*scope, elements, {}, call.memory()),
+              scores.of(*scope, measured), wanted, ties, &tally);
     write_report(report, report_of(tally));
   });
 }

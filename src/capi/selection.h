@@ -24,9 +24,12 @@ class Scores {
     }
   }
 
-  ScopeScores of(const Scope &scope) const {
-    if (values_) return ScopeScores(scope, grids_of(scope, *values_, {}));
-    return ScopeScores(scope, scores_);
+  // What is measured: one grid per member, none where the scores themselves were brought.
+  Grids grids(const Scope &scope, Memory *memory) const {
+    return values_ ? grids_of(scope, *values_, {}, memory) : Grids(memory);
+  }
+  ScopeScores of(const Scope &scope, const Grids &measured) const {
+    return values_ ? ScopeScores(scope, measured) : ScopeScores(scope, scores_);
   }
 
  private:
@@ -73,9 +76,10 @@ inline void keep_top_by(spk_context *context, const Scope &scope, const spk_buff
   Call call(context);
   Tally tally;
   tally.total = blocks_in_all(scope);
-  const std::vector<Grid> grids = grids_of(scope, w.x, w.into);
-  keep_top(call, scope, grids, scores ? scores->of(scope) : ScopeScores(scope, grids), counts,
-           chosen.ties, &tally);
+  const Grids grids = grids_of(scope, w.x, w.into, call.memory());
+  const Grids measured = scores ? scores->grids(scope, call.memory()) : Grids(call.memory());
+  keep_top(call, scope, grids, scores ? scores->of(scope, measured) : ScopeScores(scope, grids),
+           counts, chosen.ties, &tally);
   write_report(report, report_of(tally));
 }
 

@@ -16,8 +16,10 @@ std::string executors_built_in() {
 
 std::string build_info() {
   std::string targets;
-  for (int64_t bits = HWY_TARGETS; bits != 0; bits &= bits - 1) {
-    targets = std::string(" ") + hwy::TargetName(bits & -bits) + targets;
+  // Highway numbers better targets with lower bits: plainest first.
+  for (int bit = 63; bit >= 0; --bit) {
+    const int64_t target = HWY_TARGETS & static_cast<int64_t>(uint64_t{1} << bit);
+    if (target != 0) targets += spk::cat(" ", hwy::TargetName(target));
   }
   const int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
   return spk::cat("sparsekit ", SPK_VERSION_MAJOR, ".", SPK_VERSION_MINOR, ".", SPK_VERSION_PATCH,

@@ -78,6 +78,7 @@ Call::Call(Context *context)
     }
   }
   scratch_ = context_.scratch.acquire();
+  memory_.use(scratch_);
 }
 
 Call::~Call() {

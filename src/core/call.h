@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <type_traits>
 
 #include "kernels/kernels.h"
@@ -22,6 +23,8 @@ class Call {
   const Kernels &kernels() const { return kernels_; }
   // Scratch of the calling thread, given back when the call ends.
   Scratch &scratch() { return *scratch_; }
+  // The same, for containers that live as long as the call.
+  std::pmr::memory_resource *memory() { return &memory_; }
   int32_t threads() const;
 
   // How many loops the call will run, for the progress callback's share of work.
@@ -68,6 +71,7 @@ class Call {
   FpMode mode_;
   const Kernels &kernels_;
   Scratch *scratch_;
+  ScratchMemory memory_;
   int loops_ = 1;
   int loop_ = 0;
 };

@@ -92,9 +92,10 @@ class BlockSource {
   const Workspace &work_;
 };
 
-// The exponent that brings a positive, finite number into [1/2, 1).
+// The exponent of the power of two that brings a positive, finite number into [1/2, 1), as far as
+// the power itself is a normal double.
 int exponent_for(double magnitude) {
-  return -(std::ilogb(magnitude) + 1);
+  return std::clamp(-(std::ilogb(magnitude) + 1), -1022, 1022);
 }
 
 // A block scaled by powers of two: max |w| and max h in [1/2, 1), and so max |a| of a = h.w.
@@ -112,7 +113,7 @@ class ScaledBlock {
   }
 
   double max_w() const { return max_w_; }
-  int h_exponent() const { return h_exponent_; }
+  double h_scale() const { return std::ldexp(1.0, h_exponent_); }
 
   // For a block with 0 < max |w| < inf. False if every product vanishes even so.
   bool scale() {
@@ -168,11 +169,14 @@ class ScaledBlock {
 
   template <typename Fn>
   void for_each_scaled_piece(Fn &&fn) const {
+    const double w_scale = std::ldexp(1.0, w_exponent_);
+    const double h_scale = std::ldexp(1.0, h_exponent_);
+    const double a_scale = std::ldexp(1.0, a_exponent_);
     source_.for_each_piece([&](int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
-        work().scaled_w[i] = std::ldexp(work().w[i], w_exponent_);
-        work().scaled_h[i] = std::ldexp(work().h[i], h_exponent_);
-        work().a[i] = std::ldexp(work().scaled_w[i] * work().scaled_h[i], a_exponent_);
+        work().scaled_w[i] = work().w[i] * w_scale;
+        work().scaled_h[i] = work().h[i] * h_scale;
+        work().a[i] = work().scaled_w[i] * work().scaled_h[i] * a_scale;
       }
       fn(n);
     });
@@ -190,8 +194,8 @@ enum class Outcome { kUnchanged, kDead, kShrunk };
 
 struct Solution {
   Outcome outcome = Outcome::kUnchanged;
-  double nu = 0.0;  // for h scaled by 2^h_exponent
-  int h_exponent = 0;
+  double nu = 0.0;  // for h times h_scale
+  double h_scale = 1.0;
   bool converged = true;
 };
 
@@ -232,7 +236,7 @@ Solution solve(const BlockSource &source, double threshold, const SoftOptions &o
   if (t < n * 0x1p-1000) return solution;
 
   solution.outcome = Outcome::kShrunk;
-  solution.h_exponent = block.h_exponent();
+  solution.h_scale = block.h_scale();
   const double floor = (n - t) * sums.products / (t * sums.cubes);
   const double other =
       std::sqrt(sums.weights) / block.scaled(threshold) - sums.quotients / sums.weights;
@@ -282,7 +286,7 @@ void shrink_block(const Kernels &kernels, Scratch &scratch, const Grid &grid,
   if (!solution.converged) ++tally->not_converged;
   if (solution.outcome == Outcome::kShrunk) {
     source.write([&](double h) {
-      const double reach = std::ldexp(h, solution.h_exponent) * solution.nu;
+      const double reach = h * solution.h_scale * solution.nu;
       // Beyond the range of double nothing is left to shrink.
       return std::isinf(reach) ? 1.0 : reach / (1.0 + reach);
     });

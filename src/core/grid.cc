@@ -49,12 +49,10 @@ bool sums_along(const GridLeaf &leaf, int64_t numblk) {
 }
 
 Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
-               const LeafSpan &x, const LeafSpan &into, size_t first, int32_t score_dtype) {
-  Grid grid;
-  grid.shape = shape;
-  grid.numel_per_block = block.numel_per_block;
-  grid.score_dtype = score_dtype;
+               int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
+  Grid grid{shape, block.numel_per_block, score_dtype, std::pmr::vector<GridLeaf>(memory)};
   grid.leaves.reserve(block.leaves.size());
+  const size_t first = member ? static_cast<size_t>(member->first_leaf) : 0;
   for (size_t i = 0; i < block.leaves.size(); ++i) {
     const Leaf &leaf = block.leaves[i];
     const LeafData &from = x[first + i];
@@ -73,7 +71,7 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.block_x = from.stride.times(size_of(from.dtype));
     made.block_y = to.stride.times(size_of(to.dtype));
     made.along = sums_along(made, block.numblk);
-    grid.leaves.push_back(std::move(made));
+    grid.leaves.push_back(made);
   }
   return grid;
 }
@@ -81,7 +79,7 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
 }  // namespace
 
 Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget)
-    : shape_(shape), tile_(shape.size(), 1), tiles_(shape.size(), 1), count_(1) {
+    : shape_(shape), tile_(shape.size(), 1), tiles_(shape.size(), 1) {
   int order[kMaxDims];
   for (int d = 0; d < shape.size(); ++d) order[d] = d;
   std::sort(order, order + shape.size(),
@@ -109,26 +107,28 @@ Rect Tiling::operator[](int64_t index) const {
   return rect;
 }
 
-Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into) {
-  return make_grid(block.grid_shape, block, nullptr, x, into, 0, block.score_dtype);
+Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
+  return make_grid(block.grid_shape, block, nullptr, block.score_dtype, x, into, memory);
 }
 
-Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into) {
+Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into,
+                 Memory *memory) {
   const ScopeMember &m = scope.members[static_cast<size_t>(member)];
-  return make_grid(concat(scope.grid_shape, m.shape), *m.block, &m, x, into,
-                   static_cast<size_t>(m.first_leaf), scope.score_dtype);
+  return make_grid(concat(scope.grid_shape, m.shape), *m.block, &m, scope.score_dtype, x, into,
+                   memory);
 }
 
-std::vector<Grid> grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into) {
-  std::vector<Grid> grids;
-  grids.push_back(block_grid(block, x, into));
+Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
+  Grids grids(memory);
+  grids.push_back(block_grid(block, x, into, memory));
   return grids;
 }
 
-std::vector<Grid> grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into) {
-  std::vector<Grid> grids;
+Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
+  Grids grids(memory);
+  grids.reserve(scope.members.size());
   for (int m = 0; m < static_cast<int>(scope.members.size()); ++m) {
-    grids.push_back(member_grid(scope, m, x, into));
+    grids.push_back(member_grid(scope, m, x, into, memory));
   }
   return grids;
 }

@@ -39,7 +39,7 @@ class Tiling {
   Extents shape_;
   Extents tile_;
   Extents tiles_;
-  int64_t count_;
+  int64_t count_ = 1;
 };
 
 // One leaf of a grid. Steps are bytes.
@@ -57,9 +57,9 @@ struct GridLeaf {
 
 struct Grid {
   Extents shape;
-  std::pmr::vector<GridLeaf> leaves;
   int64_t numel_per_block = 0;
   int32_t score_dtype = 0;
+  std::pmr::vector<GridLeaf> leaves;
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
@@ -69,12 +69,17 @@ struct Grid {
 // Where the leaves of a block or scope are read and written. `into` may be empty: in place.
 using LeafSpan = std::pmr::vector<LeafData>;
 
-Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into);
+// A call's grids live in its memory (Call::memory).
+using Memory = std::pmr::memory_resource;
+using Grids = std::pmr::vector<Grid>;
+
+Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory);
 // Grid dimensions: the scope grid, then the member's blocks inside a scope (row-major positions).
-Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into);
+Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into,
+                 Memory *memory);
 // For operations that treat all blocks alike: one grid, or one per member.
-std::vector<Grid> grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into);
-std::vector<Grid> grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into);
+Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory);
+Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Memory *memory);
 
 // An array with one entry per block of a grid, some of them shared (step 0).
 struct GridArray {

@@ -45,7 +45,7 @@ void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
 
 // Each scope as a stream, one after the other; the work inside each is parallel.
 template <typename Apply>
-void select_in_streams(Call &call, const Scope &scope, const std::vector<Grid> &grids,
+void select_in_streams(Call &call, const Scope &scope, const Grids &grids,
                        const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally,
                        Apply &&apply) {
   for_each_block(Rect::whole(scope.grid_shape), [&](int64_t s, const Extents &index) {
@@ -72,9 +72,8 @@ void select_in_streams(Call &call, const Scope &scope, const std::vector<Grid> &
 }
 
 template <typename Apply>
-void select_blocks(Call &call, const Scope &scope, const std::vector<Grid> &grids,
-                   const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally,
-                   Apply &&apply) {
+void select_blocks(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
+                   const Counts &counts, int32_t ties, Tally *tally, Apply &&apply) {
   tally->requested = requested_in_all(scope, counts);
   if (scores.fit_in_memory()) {
     select_in_memory(call, scope, scores, counts, ties, tally, apply);
@@ -149,8 +148,8 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
   }
 }
 
-void keep_top(Call &call, const Scope &scope, const std::vector<Grid> &grids,
-              const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally) {
+void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
+              const Counts &counts, int32_t ties, Tally *tally) {
   select_blocks(call, scope, grids, scores, counts, ties, tally,
                 [&](Scratch &, size_t member, const Rect &rect, const uint8_t *keep) {
                   // Large blocks come all at once, on the calling thread.
@@ -162,8 +161,8 @@ void keep_top(Call &call, const Scope &scope, const std::vector<Grid> &grids,
                 });
 }
 
-void top_masks(Call &call, const Scope &scope, const std::vector<Grid> &masks,
-               const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally) {
+void top_masks(Call &call, const Scope &scope, const Grids &masks, const ScopeScores &scores,
+               const Counts &counts, int32_t ties, Tally *tally) {
   select_blocks(call, scope, masks, scores, counts, ties, tally,
                 [&](Scratch &, size_t member, const Rect &rect, const uint8_t *keep) {
                   spread_rect(masks[member], rect, keep);

@@ -20,11 +20,11 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
                   int64_t high);
 
 // Zeroes all but the top blocks; `grids` has one grid per member.
-void keep_top(Call &call, const Scope &scope, const std::vector<Grid> &grids,
-              const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally);
+void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
+              const Counts &counts, int32_t ties, Tally *tally);
 // Writes element keep masks; the leaves of `masks` are the mask arrays.
-void top_masks(Call &call, const Scope &scope, const std::vector<Grid> &masks,
-               const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally);
+void top_masks(Call &call, const Scope &scope, const Grids &masks, const ScopeScores &scores,
+               const Counts &counts, int32_t ties, Tally *tally);
 
 // The k-th largest score of each scope, or a threshold between it and the next.
 void kth_largest(Call &call, const Scope &scope, const ScopeScores &scores, const Counts &k,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/dtype.h"
 #include "base/error.h"
@@ -9,6 +10,8 @@
 
 namespace spk {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The two ways to reduce a grid, behind one shape: `count` blocks into local arrays.
 struct RectReducer {
@@ -131,9 +134,9 @@ template <typename Reducer>
 void norms_by(const Reducer &reducer, double p, double *norms) {
   const Scratch::Frame frame(reducer.scratch);
   if (p == 0.0) return plain(reducer, kCount, norms);
-  if (p == -INFINITY) return plain(reducer, kMinMagnitude, norms);
+  if (p == -kInfinity) return plain(reducer, kMinMagnitude, norms);
   // Every other norm of one element is its magnitude.
-  if (p == INFINITY || reducer.grid.numel_per_block == 1) {
+  if (p == kInfinity || reducer.grid.numel_per_block == 1) {
     return plain(reducer, kMaxMagnitude, norms);
   }
   if (p == 2.0) return euclidean(reducer, norms);
@@ -146,7 +149,7 @@ void norms_by(const Reducer &reducer, double p, double *norms) {
 
 void check_p(double p) {
   const bool finite_range = p >= 0.01 && p <= 1000.0;
-  if (p == 0.0 || p == INFINITY || p == -INFINITY || finite_range) return;
+  if (p == 0.0 || p == kInfinity || p == -kInfinity || finite_range) return;
   fail(SPK_INVALID_ARGUMENT, "p: got ", p, ", expected 0, 1, 2, inf, -inf or 0.01 to 1000");
 }
 

@@ -86,7 +86,7 @@ class ArrayStream final : public BoxStream {
 // Norms computed on the fly.
 class NormStream final : public BoxStream {
  public:
-  NormStream(const Kernels &kernels, const Scope &scope, const std::vector<Grid> &grids,
+  NormStream(const Kernels &kernels, const Scope &scope, std::span<const Grid> grids,
              const Extents &scope_index)
       : BoxStream(scope, tilings(scope, grids)),
         kernels_(kernels),
@@ -103,7 +103,7 @@ class NormStream final : public BoxStream {
   }
 
  private:
-  static std::vector<Tiling> tilings(const Scope &scope, const std::vector<Grid> &grids) {
+  static std::vector<Tiling> tilings(const Scope &scope, std::span<const Grid> grids) {
     std::vector<Tiling> tiles;
     for (size_t m = 0; m < grids.size(); ++m) {
       tiles.push_back(position_tiles(grids[m], scope.members[m]));
@@ -112,7 +112,7 @@ class NormStream final : public BoxStream {
   }
 
   const Kernels &kernels_;
-  const std::vector<Grid> &grids_;
+  std::span<const Grid> grids_;
   Extents scope_index_;
 };
 

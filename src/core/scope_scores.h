@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "core/norms.h"
 #include "core/select.h"
@@ -13,8 +13,7 @@ namespace spk {
 class ScopeScores {
  public:
   // Euclidean norms of the blocks of `grids`, one per member of the scope.
-  ScopeScores(const Scope &scope, std::vector<Grid> grids)
-      : scope_(scope), grids_(std::move(grids)) {}
+  ScopeScores(const Scope &scope, const Grids &grids) : scope_(scope), grids_(grids) {}
   // An array (grid_shape..., numblk_per_scope).
   ScopeScores(const Scope &scope, const ArrayData &scores) : scope_(scope), scores_(scores) {}
 
@@ -55,7 +54,7 @@ class ScopeScores {
   void load_all(Call &call, double *scores) const;
 
   const Scope &scope_;
-  std::vector<Grid> grids_;
+  std::span<const Grid> grids_;  // empty: the scores are in `scores_`
   ArrayData scores_;
 };
 

@@ -22,7 +22,7 @@ void check_dtype(int32_t dtype) {
 }
 
 void check_shape(const Extents &shape, const Extents &stride, int max_dims) {
-  if (shape.size() < 1 || shape.size() > max_dims) {
+  if (shape.empty() || shape.size() > max_dims) {
     fail(SPK_INVALID_ARGUMENT, "view ndim: got ", shape.size(), ", expected 1 to ", max_dims);
   }
   if (stride.size() != shape.size()) {

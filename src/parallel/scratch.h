@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "sparsekit/sparsekit.h"
@@ -46,13 +47,15 @@ class Scratch {
     size_t used_;
   };
 
+  // Aligned to kScratchAlignment.
+  void *take_bytes(size_t bytes);
+
  private:
   struct Chunk {
     std::byte *memory;
     size_t bytes;
   };
 
-  void *take_bytes(size_t bytes);
   void add_chunk(size_t bytes);
   void free_chunks();
 
@@ -60,6 +63,21 @@ class Scratch {
   std::vector<Chunk> chunks_;
   size_t chunk_ = 0;  // the chunk that is being filled
   size_t used_ = 0;   // bytes of it
+};
+
+// Containers in a scratch: their memory is given back with the scratch.
+class ScratchMemory final : public std::pmr::memory_resource {
+ public:
+  void use(Scratch *scratch) { scratch_ = scratch; }
+
+ private:
+  void *do_allocate(size_t bytes, size_t) override { return scratch_->take_bytes(bytes); }
+  void do_deallocate(void *, size_t, size_t) override {}
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
+    return this == &other;
+  }
+
+  Scratch *scratch_ = nullptr;
 };
 
 // Idle scratches of a context. Lock-free, so that a fork() cannot leave a lock held in the child.

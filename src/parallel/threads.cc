@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -51,25 +52,20 @@ int32_t tighter(int32_t a, int32_t b) {
 int32_t quota_v2(std::string group) {
   int32_t limit = 0;
   for (;;) {
-    long long quota = 0;
-    long long period = 0;
     const std::string line = first_line("/sys/fs/cgroup" + group + "/cpu.max");
-    if (std::sscanf(line.c_str(), "%lld %lld", &quota, &period) == 2) {
-      limit = tighter(limit, processors(quota, period));
-    }
+    char *rest = nullptr;
+    const long long quota = std::strtoll(line.c_str(), &rest, 10);  // 0 for "max"
+    limit = tighter(limit, processors(quota, std::strtoll(rest, nullptr, 10)));
     if (group.empty()) return limit;
     group.resize(group.find_last_of('/'));
   }
 }
 
 int32_t quota_v1() {
-  long long quota = 0;
-  long long period = 0;
-  const std::string folder = "/sys/fs/cgroup/cpu/";
-  const bool ok =
-      std::sscanf(first_line(folder + "cpu.cfs_quota_us").c_str(), "%lld", &quota) == 1 &&
-      std::sscanf(first_line(folder + "cpu.cfs_period_us").c_str(), "%lld", &period) == 1;
-  return ok ? processors(quota, period) : 0;
+  auto number_in = [](const char *file) {
+    return std::strtoll(first_line(std::string("/sys/fs/cgroup/cpu/") + file).c_str(), nullptr, 10);
+  };
+  return processors(number_in("cpu.cfs_quota_us"), number_in("cpu.cfs_period_us"));
 }
 
 // The process's group in the unified hierarchy: the line "0::/path" of /proc/self/cgroup.
