@@ -412,6 +412,12 @@ SPK_API spk_status spk_block_apply_mask(spk_context *context, const spk_block *b
                                         const spk_buffer *leaves, const spk_buffer *into,
                                         int32_t nleaves, const spk_buffer *prune_mask);
 
+/* Zeroes the blocks whose mask is 0: with what spk_scope_get_masks and other keep masks give.
+ *   keep_mask   grid_shape, SPK_U8, 1 = survives */
+SPK_API spk_status spk_block_apply_keep_mask(spk_context *context, const spk_block *block,
+                                             const spk_buffer *leaves, const spk_buffer *into,
+                                             int32_t nleaves, const spk_buffer *keep_mask);
+
 /* Scales each block; each product is rounded once. A multiplier of 0 gives +0.0 even for NaN and
  * infinity.
  *   multiplier   grid_shape, any of the four float dtypes */
@@ -514,6 +520,10 @@ SPK_API spk_status spk_block_expand_block_tensor(const spk_block *block, int32_t
 SPK_API spk_status spk_view_apply_mask(spk_context *context, const spk_view *view,
                                        const spk_buffer *leaf, const spk_buffer *into, int32_t ndim,
                                        const int64_t *shape, const spk_buffer *prune_mask);
+SPK_API spk_status spk_view_apply_keep_mask(spk_context *context, const spk_view *view,
+                                            const spk_buffer *leaf, const spk_buffer *into,
+                                            int32_t ndim, const int64_t *shape,
+                                            const spk_buffer *keep_mask);
 SPK_API spk_status spk_view_apply_multiplier(spk_context *context, const spk_view *view,
                                              const spk_buffer *leaf, const spk_buffer *into,
                                              int32_t ndim, const int64_t *shape,
@@ -610,7 +620,7 @@ SPK_API spk_status spk_scope_scope_to_block(spk_context *context, const spk_scop
 /* Where scores come from; exactly one source. Zero the rest. */
 typedef struct spk_score_source {
   size_t struct_size;           /* sizeof(spk_score_source) */
-  const spk_buffer *values;     /* one per leaf: Euclidean norms of their blocks */
+  const spk_buffer *values;     /* one per leaf, scored by the Euclidean norms of its blocks */
   const spk_buffer *scores;     /* or (grid_shape..., numblk_per_scope), score dtype */
   const spk_buffer *block_mask; /* or, for spk_scope_get_masks only, a keep mask of that shape */
 } spk_score_source;

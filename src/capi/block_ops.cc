@@ -12,8 +12,8 @@ namespace {
 
 // The leaves of a call that only reads them.
 Buffers::Leaves read_leaves(Buffers &buffers, const Block &block, const spk_buffer *leaves,
-                            int32_t nleaves) {
-  return buffers.leaves("leaves", leaves, nleaves, block.all_leaves, Access::kLeaf);
+                            int32_t nleaves, const char *name = "leaves") {
+  return buffers.leaves(name, leaves, nleaves, block.all_leaves, Access::kLeaf);
 }
 
 ArrayData scores_out(Buffers &buffers, const Block &block, const spk_buffer *out) {
@@ -42,21 +42,21 @@ int32_t gathered_dtype(const Block &block) {
   return first;
 }
 
-void apply_mask_to(spk_context *context, const Block &block, const spk_buffer *leaves,
-                   const spk_buffer *into, int32_t nleaves, const spk_buffer *prune_mask) {
+void apply_mask_to(spk_context *context, const Block &block, const GivenWeights &given,
+                   MaskSense sense, const spk_buffer *given_mask) {
   Buffers buffers;
-  const Weights w = weights(buffers, block, leaves, into, nleaves);
-  const ArrayData mask =
-      buffers.array("prune_mask", prune_mask, block.numblk, {SPK_U8}, Access::kRead);
+  const Weights w = weights(buffers, block, given);
+  const char *name = sense == MaskSense::kKeep ? "keep_mask" : "prune_mask";
+  const ArrayData mask = buffers.array(name, given_mask, block.numblk, {SPK_U8}, Access::kRead);
   buffers.check_overlap();
   Call call(context);
-  apply_mask(call, block_grid(block, w.x, w.into, call.memory()), per_block(block, mask));
+  apply_mask(call, block_grid(block, w.x, w.into, call.memory()), sense, per_block(block, mask));
 }
 
-void apply_multiplier_to(spk_context *context, const Block &block, const spk_buffer *leaves,
-                         const spk_buffer *into, int32_t nleaves, const spk_buffer *multiplier) {
+void apply_multiplier_to(spk_context *context, const Block &block, const GivenWeights &given,
+                         const spk_buffer *multiplier) {
   Buffers buffers;
-  const Weights w = weights(buffers, block, leaves, into, nleaves);
+  const Weights w = weights(buffers, block, given);
   const ArrayData factors = buffers.array("multiplier", multiplier, block.numblk,
                                           {SPK_F32, SPK_F64, SPK_F16, SPK_BF16}, Access::kRead);
   buffers.check_overlap();
@@ -64,10 +64,10 @@ void apply_multiplier_to(spk_context *context, const Block &block, const spk_buf
   apply_multiplier(call, block_grid(block, w.x, w.into, call.memory()), per_block(block, factors));
 }
 
-void gather_merged(spk_context *context, const Block &block, const spk_buffer *leaves,
-                   int32_t nleaves, const spk_buffer *out) {
+void gather_merged(spk_context *context, const Block &block, const char *name,
+                   const spk_buffer *leaves, int32_t nleaves, const spk_buffer *out) {
   Buffers buffers;
-  const auto x = read_leaves(buffers, block, leaves, nleaves);
+  const auto x = read_leaves(buffers, block, leaves, nleaves, name);
   const ArrayData result =
       buffers.array("out", out, block.numel, {gathered_dtype(block)}, Access::kWrite);
   buffers.check_overlap();
@@ -162,15 +162,26 @@ spk_status spk_block_reduce(spk_context *context, const spk_block *block, const 
 spk_status spk_block_apply_mask(spk_context *context, const spk_block *block,
                                 const spk_buffer *leaves, const spk_buffer *into, int32_t nleaves,
                                 const spk_buffer *prune_mask) {
-  return guarded(
-      [&] { apply_mask_to(context, required(block, "block"), leaves, into, nleaves, prune_mask); });
+  return guarded([&] {
+    apply_mask_to(context, required(block, "block"), {leaves, into, nleaves}, MaskSense::kPrune,
+                  prune_mask);
+  });
+}
+
+spk_status spk_block_apply_keep_mask(spk_context *context, const spk_block *block,
+                                     const spk_buffer *leaves, const spk_buffer *into,
+                                     int32_t nleaves, const spk_buffer *keep_mask) {
+  return guarded([&] {
+    apply_mask_to(context, required(block, "block"), {leaves, into, nleaves}, MaskSense::kKeep,
+                  keep_mask);
+  });
 }
 
 spk_status spk_block_apply_multiplier(spk_context *context, const spk_block *block,
                                       const spk_buffer *leaves, const spk_buffer *into,
                                       int32_t nleaves, const spk_buffer *multiplier) {
   return guarded([&] {
-    apply_multiplier_to(context, required(block, "block"), leaves, into, nleaves, multiplier);
+    apply_multiplier_to(context, required(block, "block"), {leaves, into, nleaves}, multiplier);
   });
 }
 
@@ -179,7 +190,8 @@ spk_status spk_block_hard_threshold(spk_context *context, const spk_block *block
                                     int32_t nleaves, const spk_buffer *thresholds,
                                     const spk_hard_options *options, spk_report *report) {
   return guarded([&] {
-    hard_threshold_by(context, block, leaves, into, nleaves, thresholds, options, report, "block");
+    hard_threshold_by(context, block, "block", {leaves, into, nleaves}, thresholds, options,
+                      report);
   });
 }
 
@@ -188,8 +200,8 @@ spk_status spk_block_soft_threshold(spk_context *context, const spk_block *block
                                     int32_t nleaves, const spk_buffer *thresholds,
                                     const spk_soft_options *options, spk_report *report) {
   return guarded([&] {
-    return soft_threshold_by(context, block, leaves, into, nleaves, thresholds, options, report,
-                             "block");
+    return soft_threshold_by(context, block, "block", {leaves, into, nleaves}, thresholds, options,
+                             report);
   });
 }
 
@@ -234,7 +246,8 @@ spk_status spk_block_block_view(const spk_block *block, int32_t reorder, spk_vie
 spk_status spk_block_block_view_merged(spk_context *context, const spk_block *block,
                                        const spk_buffer *leaves, int32_t nleaves,
                                        const spk_buffer *out) {
-  return guarded([&] { gather_merged(context, required(block, "block"), leaves, nleaves, out); });
+  return guarded(
+      [&] { gather_merged(context, required(block, "block"), "leaves", leaves, nleaves, out); });
 }
 
 spk_status spk_block_broadcast_block_to_element(spk_context *context, const spk_block *block,
@@ -260,15 +273,27 @@ spk_status spk_block_expand_block_tensor(const spk_block *block, int32_t dtype, 
 spk_status spk_view_apply_mask(spk_context *context, const spk_view *view, const spk_buffer *leaf,
                                const spk_buffer *into, int32_t ndim, const int64_t *shape,
                                const spk_buffer *prune_mask) {
-  return guarded(
-      [&] { apply_mask_to(context, *block_over(view, ndim, shape), leaf, into, 1, prune_mask); });
+  return guarded([&] {
+    apply_mask_to(context, *block_over(view, ndim, shape), {leaf, into, 1, "leaf"},
+                  MaskSense::kPrune, prune_mask);
+  });
+}
+
+spk_status spk_view_apply_keep_mask(spk_context *context, const spk_view *view,
+                                    const spk_buffer *leaf, const spk_buffer *into, int32_t ndim,
+                                    const int64_t *shape, const spk_buffer *keep_mask) {
+  return guarded([&] {
+    apply_mask_to(context, *block_over(view, ndim, shape), {leaf, into, 1, "leaf"},
+                  MaskSense::kKeep, keep_mask);
+  });
 }
 
 spk_status spk_view_apply_multiplier(spk_context *context, const spk_view *view,
                                      const spk_buffer *leaf, const spk_buffer *into, int32_t ndim,
                                      const int64_t *shape, const spk_buffer *multiplier) {
   return guarded([&] {
-    apply_multiplier_to(context, *block_over(view, ndim, shape), leaf, into, 1, multiplier);
+    apply_multiplier_to(context, *block_over(view, ndim, shape), {leaf, into, 1, "leaf"},
+                        multiplier);
   });
 }
 
@@ -283,7 +308,8 @@ spk_status spk_view_block_view_of(const spk_view *view, int32_t ndim, const int6
 spk_status spk_view_block_view_merged(spk_context *context, const spk_view *view,
                                       const spk_buffer *leaf, int32_t ndim, const int64_t *shape,
                                       const spk_buffer *out) {
-  return guarded([&] { gather_merged(context, *block_over(view, ndim, shape), leaf, 1, out); });
+  return guarded(
+      [&] { gather_merged(context, *block_over(view, ndim, shape), "leaf", leaf, 1, out); });
 }
 
 spk_status spk_view_broadcast_block_to_element(spk_context *context, const spk_view *view,

@@ -22,13 +22,22 @@ struct Weights {
   Buffers::Leaves into;
 };
 
+// The weights as the caller gave them.
+struct GivenWeights {
+  const spk_buffer *leaves;
+  const spk_buffer *into;
+  int32_t count;
+  const char *name = "leaves";  // of the parameter, in messages
+};
+
 template <typename Handle>
-Weights weights(Buffers &buffers, const Handle &handle, const spk_buffer *leaves,
-                const spk_buffer *into, int32_t nleaves) {
-  const Access access = into ? Access::kLeaf : Access::kWrite;
-  Buffers::Leaves x = buffers.leaves("leaves", leaves, nleaves, handle.all_leaves, access);
-  if (!into) return {std::move(x), {}};
-  return {std::move(x), buffers.leaves("into", into, nleaves, handle.all_leaves, Access::kWrite)};
+Weights weights(Buffers &buffers, const Handle &handle, const GivenWeights &given) {
+  const Access access = given.into ? Access::kLeaf : Access::kWrite;
+  Buffers::Leaves x =
+      buffers.leaves(given.name, given.leaves, given.count, handle.all_leaves, access);
+  if (!given.into) return {std::move(x), {}};
+  return {std::move(x),
+          buffers.leaves("into", given.into, given.count, handle.all_leaves, Access::kWrite)};
 }
 
 // Arrays with one entry per block of each grid, given one entry per unit: a block, or a scope.
@@ -84,20 +93,20 @@ inline spk_report report_of(const Tally &tally) {
 }
 
 template <typename Handle>
-void hard_threshold_by(spk_context *context, const Handle *handle, const spk_buffer *leaves,
-                       const spk_buffer *into, int32_t nleaves, const spk_buffer *given,
-                       const spk_hard_options *options, spk_report *report, const char *what) {
+void hard_threshold_by(spk_context *context, const Handle *handle, const char *what,
+                       const GivenWeights &given, const spk_buffer *limits_given,
+                       const spk_hard_options *options, spk_report *report) {
   required(handle, what);
   check_report(report);
   const auto chosen = read_struct(options, spk_hard_options{}, "options");
   Buffers buffers;
-  const Weights w = weights(buffers, *handle, leaves, into, nleaves);
+  const Weights w = weights(buffers, *handle, given);
   std::optional<Buffers::Leaves> values;
   if (chosen.values) {
-    values = buffers.leaves("values", chosen.values, nleaves, handle->all_leaves, Access::kRead,
+    values = buffers.leaves("values", chosen.values, given.count, handle->all_leaves, Access::kRead,
                             Buffers::kAnyFloat);
   }
-  const Thresholds limits = thresholds(buffers, *handle, given, true);
+  const Thresholds limits = thresholds(buffers, *handle, limits_given, true);
   buffers.check_overlap();
 
   Call call(context);
@@ -131,22 +140,22 @@ inline SoftOptions soft_options(const spk_soft_options &given, int32_t score_dty
 }
 
 template <typename Handle>
-spk_status soft_threshold_by(spk_context *context, const Handle *handle, const spk_buffer *leaves,
-                             const spk_buffer *into, int32_t nleaves, const spk_buffer *given,
-                             const spk_soft_options *chosen, spk_report *report, const char *what) {
+spk_status soft_threshold_by(spk_context *context, const Handle *handle, const char *what,
+                             const GivenWeights &given, const spk_buffer *limits_given,
+                             const spk_soft_options *chosen, spk_report *report) {
   required(handle, what);
   check_report(report);
   constexpr spk_soft_options kDefaults = SPK_SOFT_OPTIONS_INIT;
   const spk_soft_options wanted = read_struct(chosen, kDefaults, "options");
   SoftOptions options = soft_options(wanted, handle->score_dtype);
   Buffers buffers;
-  const Weights w = weights(buffers, *handle, leaves, into, nleaves);
+  const Weights w = weights(buffers, *handle, given);
   std::optional<Buffers::Leaves> conditioners;
   if (wanted.conditioners) {
-    conditioners = buffers.leaves("conditioners", wanted.conditioners, nleaves, handle->all_leaves,
-                                  Access::kRead, Buffers::kAnyFloat);
+    conditioners = buffers.leaves("conditioners", wanted.conditioners, given.count,
+                                  handle->all_leaves, Access::kRead, Buffers::kAnyFloat);
   }
-  const Thresholds limits = thresholds(buffers, *handle, given, false);
+  const Thresholds limits = thresholds(buffers, *handle, limits_given, false);
   buffers.check_overlap();
 
   Call call(context);

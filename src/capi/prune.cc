@@ -34,7 +34,8 @@ spk_status spk_prune_nm(spk_context *context, const spk_view *view, const spk_bu
     }
     Extents shape(ndim, 1);
     shape[at] = m;
-    keep_top_by(context, *scope_over(over, shape), weights, into, 1, {&n, 1}, nullptr, report);
+    keep_top_by(context, *scope_over(over, shape), {weights, into, 1, "weights"}, {&n, 1}, nullptr,
+                report);
   });
 }
 
@@ -45,7 +46,7 @@ spk_status spk_prune_unstructured(spk_context *context, const spk_view *view,
     const auto over = Ref<const View>::share(&required(view, "view"));
     const Ref<Scope> scope = scope_over(over, {});
     const int64_t kept = sparsity_to_nnz(*scope, sparsity);
-    keep_top_by(context, *scope, weights, into, 1, {&kept, 1}, nullptr, report);
+    keep_top_by(context, *scope, {weights, into, 1, "weights"}, {&kept, 1}, nullptr, report);
   });
 }
 
@@ -57,8 +58,8 @@ spk_status spk_soft_threshold_blocks(spk_context *context, const spk_view *view,
     const auto over = Ref<const View>::share(&required(view, "view"));
     const Ref<Block> block = make_block(over, dims(shape, ndim, "block shape"), "block");
     const spk_buffer thresholds = {&threshold, 1, SPK_F64, SPK_LAYOUT_CONTIGUOUS, nullptr};
-    return soft_threshold_by<Block>(context, block.get(), weights, into, 1, &thresholds, nullptr,
-                                    report, "block");
+    return soft_threshold_by<Block>(context, block.get(), "block", {weights, into, 1, "weights"},
+                                    &thresholds, nullptr, report);
   });
 }
 

@@ -186,7 +186,8 @@ spk_status spk_scope_hard_threshold(spk_context *context, const spk_scope *scope
                                     int32_t nleaves, const spk_buffer *thresholds,
                                     const spk_hard_options *options, spk_report *report) {
   return guarded([&] {
-    hard_threshold_by(context, scope, leaves, into, nleaves, thresholds, options, report, "scope");
+    hard_threshold_by(context, scope, "scope", {leaves, into, nleaves}, thresholds, options,
+                      report);
   });
 }
 
@@ -195,7 +196,7 @@ spk_status spk_scope_keep_top(spk_context *context, const spk_scope *scope,
                               const int64_t *counts, int64_t ncounts,
                               const spk_select_options *options, spk_report *report) {
   return guarded([&] {
-    keep_top_by(context, required(scope, "scope"), leaves, into, nleaves, {counts, ncounts},
+    keep_top_by(context, required(scope, "scope"), {leaves, into, nleaves}, {counts, ncounts},
                 options, report);
   });
 }
@@ -240,8 +241,8 @@ spk_status spk_scope_soft_threshold(spk_context *context, const spk_scope *scope
                                     int32_t nleaves, const spk_buffer *thresholds,
                                     const spk_soft_options *options, spk_report *report) {
   return guarded([&] {
-    return soft_threshold_by(context, scope, leaves, into, nleaves, thresholds, options, report,
-                             "scope");
+    return soft_threshold_by(context, scope, "scope", {leaves, into, nleaves}, thresholds, options,
+                             report);
   });
 }
 

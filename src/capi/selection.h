@@ -56,9 +56,9 @@ inline void check_ties(int32_t ties) {
   }
 }
 
-inline void keep_top_by(spk_context *context, const Scope &scope, const spk_buffer *leaves,
-                        const spk_buffer *into, int32_t nleaves, const Counts &counts,
-                        const spk_select_options *options, spk_report *report) {
+inline void keep_top_by(spk_context *context, const Scope &scope, const GivenWeights &given,
+                        const Counts &counts, const spk_select_options *options,
+                        spk_report *report) {
   check_report(report);
   const auto chosen = read_struct(options, spk_select_options{}, "options");
   check_ties(chosen.ties);
@@ -67,10 +67,10 @@ inline void keep_top_by(spk_context *context, const Scope &scope, const spk_buff
   }
   check_counts("counts", counts, scope.numscope, 0, scope.numblk_per_scope);
   Buffers buffers;
-  const Weights w = weights(buffers, scope, leaves, into, nleaves);
+  const Weights w = weights(buffers, scope, given);
   std::optional<Scores> scores;
   if (chosen.values || chosen.scores) {
-    scores.emplace(buffers, scope, chosen.values, chosen.scores, nleaves);
+    scores.emplace(buffers, scope, chosen.values, chosen.scores, given.count);
   }
   buffers.check_overlap();
   Call call(context);

@@ -5,7 +5,10 @@
 
 namespace spk {
 
-void apply_mask(Call &call, const Grid &grid, const GridArray &prune);
+// Which blocks a mask names: those that survive, or those that are zeroed.
+enum class MaskSense { kKeep, kPrune };
+
+void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &mask);
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier);
 
 }  // namespace spk

@@ -77,6 +77,7 @@ Call::Call(Context *context)
            "another context inside a callback");
     }
   }
+  watch_forks();
   scratch_ = context_.scratch.acquire();
   memory_.use(scratch_);
 }
@@ -112,7 +113,6 @@ void Call::run_range(int64_t begin, int64_t end, void *body, Task task) {
     run_lane(loop, *scratch_);
     return;
   }
-  watch_forks();
   int32_t refusal = 0;
   try {
     refusal = context_.executor.parallel_for(context_.executor.user, lanes, lane_task, &loop);

@@ -12,8 +12,12 @@ void Nest::compile() {
       dims_[d].step[k] = -dims_[d].step[k];
     }
   }
-  std::stable_sort(dims_, dims_ + count_,
-                   [](const NestDim &a, const NestDim &b) { return a.step[0] < b.step[0]; });
+  // Few dimensions, mostly in order; std::stable_sort would allocate.
+  for (int d = 1; d < count_; ++d) {
+    int to = d;
+    while (to > 0 && dims_[to - 1].step[0] > dims_[d].step[0]) --to;
+    move(d, to);
+  }
   int merged = 0;
   for (int d = 0; d < count_; ++d) {
     NestDim *below = merged > 0 ? &dims_[merged - 1] : nullptr;

@@ -19,7 +19,8 @@ int32_t default_executor();
 // Threads that this process may use: min(affinity mask, cgroup quota rounded up), at least 1.
 int32_t available_threads();
 
-// Thread pools do not survive fork(): a child of a process that has run in parallel runs serially.
+// Thread pools do not survive fork(), neither ours nor a pool that the host shares with us: a child
+// of a process that has made a call runs serially.
 void watch_forks();
 bool is_forked_child();
 

@@ -12,7 +12,7 @@ std::atomic<bool> forked{false};
 }  // namespace
 
 void watch_forks() {
-  // Registered before the first parallel work, not at load: an idle library leaves no trace.
+  // Registered by the first call, not at load: an idle library leaves no trace.
   static const int registered =
       pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   (void)registered;

@@ -1,0 +1,34 @@
+#!/bin/sh
+# The public header compiles alone, twice over, and its macros are usable, in every dialect that it
+# promises and with every compiler that is here.
+#     header_alone.sh INCLUDE_DIR
+set -eu
+
+program() {
+  cat <<'END'
+#include <sparsekit/sparsekit.h>
+#include <sparsekit/sparsekit.h>
+int main(void) {
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  return options.struct_size == sizeof options && SPK_VERSION >= 0 ? SPK_OK : 1;
+}
+END
+}
+
+# try COMPILER LANGUAGE DIALECT
+try() {
+  command -v "$1" >/dev/null || return 0
+  program | "$1" -x "$2" -std="$3" -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only -
+  tried="$tried $1:$3"
+}
+
+include=$1
+tried=
+for dialect in c99 c11 c17; do
+  try gcc c $dialect
+  try clang-14 c $dialect
+done
+try g++ c++ c++17
+try clang++-14 c++ c++17
+[ -n "$tried" ] || { echo "no compiler found"; exit 1; }
+echo "compiled:$tried"

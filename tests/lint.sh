@@ -1,0 +1,13 @@
+#!/bin/sh
+# Formatting and static analysis of all sources.
+set -eu
+cd "$(dirname "$0")/.."
+
+sh tests/debian_packages.sh g++ clang-14 clang-format-14 clang-tidy-14 cmake ninja-build \
+  pkg-config libhwy-dev libtbb-dev libomp-14-dev
+
+git ls-files '*.h' '*.hpp' '*.c' '*.cc' '*.cpp' | xargs clang-format-14 --dry-run --Werror
+
+cmake -S . -B build/lint -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang-14 \
+  -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DSPARSEKIT_BUILD_TESTS=OFF
+git ls-files 'src/*.cc' | xargs -n 4 -P "$(nproc)" clang-tidy-14 --quiet -p build/lint
