@@ -4,14 +4,13 @@ namespace spk {
 namespace {
 
 // Loads one local factor per block for each box, and applies it.
-template <typename Factor, typename Load>
-void apply(Call &call, const Grid &grid, Load &&load_factors,
-           void (*apply_rect)(const Kernels &, const Grid &, const Rect &, const Factor *),
-           void (*apply_large)(Call &, const Grid &, const Factor *)) {
+template <typename Factor, typename Load, typename ApplyRect, typename ApplyLarge>
+void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_rect,
+           ApplyLarge &&apply_large) {
   if (grid.is_large()) {
     Factor *factors = call.scratch().take<Factor>(grid.numblk());
     load_factors(Rect::whole(grid.shape), factors);
-    apply_large(call, grid, factors);
+    apply_large(factors);
     return;
   }
   const Tiling tiles = grid.tiles();
@@ -19,7 +18,7 @@ void apply(Call &call, const Grid &grid, Load &&load_factors,
     const Rect rect = tiles[i];
     Factor *factors = scratch.take<Factor>(rect.count());
     load_factors(rect, factors);
-    apply_rect(call.kernels(), grid, rect, factors);
+    apply_rect(rect, factors);
   });
 }
 
@@ -31,14 +30,24 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
     if (sense == MaskSense::kKeep) return;
     for (int64_t i = 0; i < rect.count(); ++i) keep[i] ^= 1;
   };
-  apply<uint8_t>(call, grid, load_keep, mask_rect, mask_large);
+  apply<uint8_t>(
+      call, grid, load_keep,
+      [&](const Rect &rect, const uint8_t *keep) { mask_rect(call.kernels(), grid, rect, keep); },
+      [&](const uint8_t *keep) { mask_large(call, grid, keep); });
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {
   auto load_factors = [&](const Rect &rect, double *factor) {
     load(call.kernels(), rect, multiplier, factor);
   };
-  apply<double>(call, grid, load_factors, scale_rect, scale_large);
+  // Narrow times narrow is exact as a double; only a double times narrow has to be told.
+  const bool exact = multiplier.dtype == SPK_F64;
+  apply<double>(
+      call, grid, load_factors,
+      [&](const Rect &rect, const double *factor) {
+        scale_rect(call.kernels(), grid, rect, factor, exact);
+      },
+      [&](const double *factor) { scale_large(call, grid, factor, exact); });
 }
 
 }  // namespace spk

@@ -1,32 +1,77 @@
 // Soft thresholding in a diagonal metric: the minimiser of 1/2 (x-w)' H (x-w) + t ||x||, H =
-// diag(h). With a = h.w and nu = ||x|| / t it is x = w.h nu / (1 + h nu), where nu solves the
-// secular equation ||a / (1 + h nu)|| = t. In 1/||.|| the equation is concave in nu, so Newton's
-// iteration climbs to the root from any lower bound, as in trust-region methods (Conn, Gould and
-// Toint, 2000, section 7.3). Blocks are scaled by powers of two, which is exact, and a by 1 / t.
+// diag(h). With an unknown nu = ||x|| / s for a unit s of our choice, and radii r = t / (s h), it
+// is x = w nu / (r + nu), where nu solves the secular equation ||b / (r + nu)|| = 1 for b = w / s.
+// In 1/||.|| the equation is concave in nu, so Newton's iteration climbs to the root from any lower
+// bound, as in trust-region methods (Conn, Gould and Toint, 2000, section 7.3). The unit is a power
+// of two, hence exact, above max |w|: no quantity leaves the range of double where it matters.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
+#include "core/extrema.h"
 #include "core/norms.h"
 #include "core/soft_threshold.h"
+#include "kernels/power.h"
 
 namespace spk {
 namespace {
 
 // Doubles that the solver works on: one block, or one part of a large one.
 struct Workspace {
-  double *w;  // as gathered
-  double *h;
-  double *scaled_w;
-  double *scaled_h;
-  double *a;
+  double *w;       // as gathered
+  double *weight;  // b: w over the unit
+  double *radius;  // h as gathered, then r
 
   Workspace(Scratch &scratch, int64_t n)
       : w(scratch.take<double>(n)),
-        h(scratch.take<double>(n)),
-        scaled_w(scratch.take<double>(n)),
-        scaled_h(scratch.take<double>(n)),
-        a(scratch.take<double>(n)) {}
+        weight(scratch.take<double>(n)),
+        radius(scratch.take<double>(n)) {}
+};
+
+// Largest magnitude, NaN wins.
+double max_magnitude(const double *w, int64_t n, double max) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double magnitude = std::fabs(w[i]);
+    if (magnitude > max || std::isnan(magnitude)) max = magnitude;
+    if (std::isnan(max)) return max;
+  }
+  return max;
+}
+
+// The units of one block: b = w * weight_scale, r = mantissa / h * first * second, where the
+// product of the last two is a power of two that may leave the range of double.
+class Units {
+ public:
+  Units() = default;
+  // For 0 < max_w < inf and 0 < t < inf.
+  Units(double max_w, double t) {
+    const int w_exponent = std::clamp(std::ilogb(max_w) + 1, -1022, 1022);
+    int t_exponent = 0;
+    mantissa_ = std::frexp(t, &t_exponent);
+    const int exponent = std::clamp(t_exponent - w_exponent - kHeadroom, -2044, 2044);
+    weight_scale_ = std::ldexp(1.0, -w_exponent);
+    first_ = std::ldexp(1.0, exponent / 2);
+    second_ = std::ldexp(1.0, exponent - exponent / 2);
+  }
+
+  void apply(const Workspace &work, int64_t n) const {
+    constexpr double kMin = std::numeric_limits<double>::min();
+    for (int64_t i = 0; i < n; ++i) {
+      work.weight[i] = work.w[i] * weight_scale_ * 0x1p-100;
+      // Never 0, which would divide a weight of 0 by 0.
+      work.radius[i] = std::max(mantissa_ / work.radius[i] * first_ * second_, kMin);
+    }
+  }
+
+ private:
+  // The unit is 2^100 above max |w|, because radii r grow as conditioners shrink: those of every
+  // element that does not vanish are then in range.
+  static constexpr int kHeadroom = 100;
+  double mantissa_ = 0.0;
+  double weight_scale_ = 1.0;
+  double first_ = 1.0;
+  double second_ = 1.0;
 };
 
 // The elements of one block in pieces: all of a small block, gathered once, or the parts of a large
@@ -38,30 +83,51 @@ class BlockSource {
       : kernels_(kernels), grid_(grid), conditioners_(conditioners), block_(block), work_(work) {
     if (grid_.is_large()) return;
     gather_block(kernels_, grid_, block_, work_.w);
-    gather_block(kernels_, conditioners_, block_, work_.h);
+    gather_block(kernels_, conditioners_, block_, work_.radius);
   }
 
-  // fn(count) for every piece, in order, with the piece in work.w and work.h.
+  double max_w() const {
+    double max = 0.0;
+    for_each_piece([&](int64_t n) { max = max_magnitude(work_.w, n, max); });
+    return max;
+  }
+
+  // fn(w, h) for every element, as it is.
+  template <typename Fn>
+  void for_each_element(Fn &&fn) {
+    const Units units = units_;
+    has_units_ = false;
+    if (!grid_.is_large()) gather_block(kernels_, conditioners_, block_, work_.radius);
+    for_each_piece([&](int64_t n) {
+      for (int64_t i = 0; i < n; ++i) fn(work_.w[i], work_.radius[i]);
+    });
+    set_units(units);
+  }
+
+  // From here on pieces come with weights and radii.
+  void set_units(const Units &units) {
+    units_ = units;
+    has_units_ = true;
+    if (!grid_.is_large()) units_.apply(work_, grid_.numel_per_block);
+  }
+
+  // fn(count) for every piece, in order, with the piece in the workspace.
   template <typename Fn>
   void for_each_piece(Fn &&fn) const {
     if (!grid_.is_large()) return fn(grid_.numel_per_block);
     for_each_part([&](size_t, const Rect &part) { fn(part.count()); });
   }
 
-  // Multiplies every element by factor(h) and writes it.
-  template <typename Fn>
-  void write(Fn &&factor) const {
-    auto multiply = [&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) work_.w[i] *= factor(work_.h[i]);
-    };
+  // Writes w nu / (r + nu).
+  void write(double nu) const {
     if (grid_.is_large()) {
       for_each_part([&](size_t leaf, const Rect &part) {
-        multiply(part.count());
+        shrink(nu, part.count());
         scatter(kernels_, grid_.leaves[leaf], block_, part, work_.w);
       });
       return;
     }
-    multiply(grid_.numel_per_block);
+    shrink(nu, grid_.numel_per_block);
     const double *w = work_.w;
     for (const GridLeaf &leaf : grid_.leaves) {
       scatter(kernels_, leaf, block_, Rect::whole(leaf.block), w);
@@ -73,14 +139,26 @@ class BlockSource {
   const Kernels &kernels() const { return kernels_; }
 
  private:
+  void shrink(double nu, int64_t n) const {
+    // Factors near the end of the range would lose bits: those are taken larger, and paid back.
+    constexpr double kSmall = 0x1p-500;
+    for (int64_t i = 0; i < n; ++i) {
+      const double factor = nu / (work_.radius[i] + nu);
+      work_.w[i] *= factor >= kSmall ? factor : nu / kSmall / (work_.radius[i] + nu);
+      if (factor < kSmall) work_.w[i] *= kSmall;
+    }
+  }
+
   template <typename Fn>
   void for_each_part(Fn &&fn) const {
     for (size_t leaf = 0; leaf < grid_.leaves.size(); ++leaf) {
       const Tiling parts = parts_of(grid_.leaves[leaf]);
       for (int64_t i = 0; i < parts.count(); ++i) {
-        gather(kernels_, grid_.leaves[leaf], block_, parts[i], work_.w);
-        gather(kernels_, conditioners_.leaves[leaf], block_, parts[i], work_.h);
-        fn(leaf, parts[i]);
+        const Rect part = parts[i];
+        gather(kernels_, grid_.leaves[leaf], block_, part, work_.w);
+        gather(kernels_, conditioners_.leaves[leaf], block_, part, work_.radius);
+        if (has_units_) units_.apply(work_, part.count());
+        fn(leaf, part);
       }
     }
   }
@@ -90,124 +168,82 @@ class BlockSource {
   const Grid &conditioners_;
   const Extents &block_;
   const Workspace &work_;
+  Units units_;
+  bool has_units_ = false;
 };
 
-// The exponent of the power of two that brings a positive, finite number into [1/2, 1), as far as
-// the power itself is a normal double.
-int exponent_for(double magnitude) {
-  return std::clamp(-(std::ilogb(magnitude) + 1), -1022, 1022);
+// Sums of a block for the lower bounds of nu. `a_scale` is a power of two.
+ConditionedSums sums_of(const BlockSource &source, double a_scale) {
+  ConditionedSums total{};
+  source.for_each_piece([&](int64_t n) {
+    const ConditionedSums piece =
+        source.kernels().conditioned_sums(source.work().weight, source.work().radius, n, a_scale);
+    total.weights += piece.weights;
+    total.products += piece.products;
+    total.quotients += piece.quotients;
+    total.cubes += piece.cubes;
+  });
+  return total;
 }
 
-// A block scaled by powers of two: max |w| and max h in [1/2, 1), and so max |a| of a = h.w.
-class ScaledBlock {
- public:
-  explicit ScaledBlock(const BlockSource &source) : source_(source) {
-    source_.for_each_piece([&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        const double magnitude = std::fabs(work().w[i]);
-        if (magnitude > max_w_ || std::isnan(magnitude)) max_w_ = magnitude;
-        max_h_ = std::max(max_h_, work().h[i]);
-        if (std::isnan(max_w_)) return;
-      }
-    });
-  }
-
-  double max_w() const { return max_w_; }
-  double h_scale() const { return std::ldexp(1.0, h_exponent_); }
-
-  // For a block with 0 < max |w| < inf. False if every product vanishes even so.
-  bool scale() {
-    w_exponent_ = exponent_for(max_w_);
-    h_exponent_ = exponent_for(max_h_);
-    double max_a = 0.0;
-    for_each_scaled_piece([&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) max_a = std::max(max_a, std::fabs(work().a[i]));
-    });
-    if (max_a == 0.0) return false;
-    a_exponent_ = exponent_for(max_a);
-    return true;
-  }
-
-  // The threshold in the scale of w and h, and in that of a.
-  double scaled(double threshold) const { return std::ldexp(threshold, w_exponent_ + h_exponent_); }
-  double scaled_for_a(double threshold) const {
-    return std::ldexp(threshold, w_exponent_ + h_exponent_ + a_exponent_);
-  }
-
-  ConditionedSums sums() const {
-    ConditionedSums total{};
-    for_each_scaled_piece([&](int64_t n) {
-      const ConditionedSums piece =
-          source_.kernels().conditioned_sums(work().scaled_w, work().scaled_h, work().a, n);
-      total.weights += piece.weights;
-      total.products += piece.products;
-      total.quotients += piece.quotients;
-      total.cubes += piece.cubes;
-    });
-    return total;
-  }
-
-  // One Newton step of 1 / ||(a / t) / (1 + h nu)|| = 1 from nu; t in the scale of a.
-  double newton_step(double t, double nu) const {
-    double square = 0.0;
-    double square_error = 0.0;
-    double slope = 0.0;
-    for_each_scaled_piece([&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) work().a[i] /= t;
-      const SecularSums piece = source_.kernels().secular_sums(work().a, work().scaled_h, n, nu);
-      combine(kSumExact, &square, &square_error, piece.square, piece.square_error);
-      slope += piece.slope;
-    });
-    const double total = square + square_error;
-    // sqrt(total) - 1 = (total - 1) / (sqrt(total) + 1): no cancellation but that of the sum.
-    const double excess = ((square - 1.0) + square_error) / (std::sqrt(total) + 1.0);
-    return excess * (total / slope);
-  }
-
- private:
-  const Workspace &work() const { return source_.work(); }
-
-  template <typename Fn>
-  void for_each_scaled_piece(Fn &&fn) const {
-    const double w_scale = std::ldexp(1.0, w_exponent_);
-    const double h_scale = std::ldexp(1.0, h_exponent_);
-    const double a_scale = std::ldexp(1.0, a_exponent_);
-    source_.for_each_piece([&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        work().scaled_w[i] = work().w[i] * w_scale;
-        work().scaled_h[i] = work().h[i] * h_scale;
-        work().a[i] = work().scaled_w[i] * work().scaled_h[i] * a_scale;
-      }
-      fn(n);
-    });
-  }
-
-  const BlockSource &source_;
-  double max_w_ = 0.0;  // NaN wins
-  double max_h_ = 0.0;
-  int w_exponent_ = 0;
-  int h_exponent_ = 0;
-  int a_exponent_ = 0;
+// What the elements tell one by one.
+struct Singles {
+  // The power of two that brings max |b / r| near 1; 0 if all vanish.
+  double a_scale = 0.0;
+  // max(|b| - r, 0): the root of the element that alone would have the largest is a lower bound of
+  // all, from which no |b / (r + nu)| exceeds 1.
+  double root = 0.0;
 };
+
+Singles singles_of(const BlockSource &source) {
+  Singles result;
+  double max = 0.0;
+  source.for_each_piece([&](int64_t n) {
+    const Workspace &work = source.work();
+    for (int64_t i = 0; i < n; ++i) {
+      const double weight = std::fabs(work.weight[i]);
+      max = std::max(max, weight / work.radius[i]);
+      result.root = std::max(result.root, weight - work.radius[i]);
+    }
+  });
+  if (max > 0.0) result.a_scale = std::ldexp(1.0, std::clamp(-std::ilogb(max), -1022, 1022));
+  return result;
+}
+
+// One Newton step from nu for 1 / ||b / (r + nu)|| = 1.
+double newton_step(const BlockSource &source, double nu) {
+  double square = 0.0;
+  double square_error = 0.0;
+  double slope = 0.0;
+  source.for_each_piece([&](int64_t n) {
+    const SecularSums piece =
+        source.kernels().secular_sums(source.work().weight, source.work().radius, n, nu);
+    combine(kSumExact, 1, &piece.square, &piece.square_error, &square, &square_error, 1);
+    slope += piece.slope;
+  });
+  const double total = square + square_error;
+  // sqrt(total) - 1 = (total - 1) / (sqrt(total) + 1): no cancellation but that of the sum.
+  const double excess = ((square - 1.0) + square_error) / (std::sqrt(total) + 1.0);
+  return excess * (total / slope);
+}
 
 enum class Outcome { kUnchanged, kDead, kShrunk };
 
 struct Solution {
   Outcome outcome = Outcome::kUnchanged;
-  double nu = 0.0;  // for h times h_scale
-  double h_scale = 1.0;
+  double nu = 0.0;
   bool converged = true;
 };
 
 // Climbs from a lower bound to the root. In exact arithmetic every step after the first is
 // positive: one that is not has met rounding, and the root.
-void climb(const ScaledBlock &block, double t, double floor, double start,
-           const SoftOptions &options, Solution *solution) {
+void climb(const BlockSource &source, double floor, double start, const SoftOptions &options,
+           Solution *solution) {
   const double tolerance = std::max(options.atol, 0x1p-52);
   double nu = start;
   solution->converged = false;
   for (int i = 0; i < options.max_iter && !solution->converged; ++i) {
-    const double step = block.newton_step(t, nu);
+    const double step = newton_step(source, nu);
     const bool met_rounding = i > 0 && !(step > 0.0);
     const double next = met_rounding ? nu : std::max(nu + step, floor);
     solution->converged = met_rounding || std::fabs(next - nu) <= tolerance * next;
@@ -216,43 +252,64 @@ void climb(const ScaledBlock &block, double t, double floor, double start,
   solution->nu = nu;
 }
 
-Solution solve(const BlockSource &source, double threshold, const SoftOptions &options) {
-  ScaledBlock block(source);
-  Solution solution;
-  if (threshold == 0.0 || std::isnan(block.max_w())) return solution;
-  solution.outcome = Outcome::kDead;
-  if (std::isinf(threshold) || block.max_w() == 0.0) return solution;
-  solution.outcome = Outcome::kUnchanged;
-  if (std::isinf(block.max_w())) return solution;
+// ||h.w|| <= t, told apart to the last bit: in double-double, for a norm that is near t anyway.
+bool is_dead_exactly(BlockSource &source, double max_w, double t) {
+  int t_exponent = 0;
+  const double mantissa = std::frexp(t, &t_exponent);
+  const int w_exponent = std::ilogb(max_w) + 1;
+  DoubleDouble sum = {0.0, 0.0};
+  source.for_each_element([&](double w, double h) {
+    // No product exceeds t by much, so that these do not overflow where it matters.
+    const DoubleDouble product =
+        two_product(std::ldexp(w, -w_exponent), std::ldexp(h, w_exponent - t_exponent));
+    sum = add(sum, multiply(product, product));
+  });
+  const DoubleDouble limit = two_product(mantissa, mantissa);
+  return (sum.high - limit.high) + (sum.low - limit.low) <= 0.0;
+}
 
+double finite_or_zero(double x) {
+  return std::isfinite(x) ? x : 0.0;
+}
+
+Solution solve(BlockSource &source, double threshold, const SoftOptions &options) {
+  Solution solution;
+  const double max_w = source.max_w();
+  if (threshold == 0.0 || std::isnan(max_w)) return solution;
   solution.outcome = Outcome::kDead;
-  if (!block.scale()) return solution;
-  const ConditionedSums sums = block.sums();
-  const double n = std::sqrt(sums.products);
-  const double t = block.scaled_for_a(threshold);
-  if (n <= t) return solution;
-  // So small a threshold moves no element by as much as its rounding error.
+  if (std::isinf(threshold) || max_w == 0.0) return solution;
   solution.outcome = Outcome::kUnchanged;
-  if (t < n * 0x1p-1000) return solution;
+  if (std::isinf(max_w)) return solution;
+
+  source.set_units(Units(max_w, threshold));
+  const Singles singles = singles_of(source);
+  const double a_scale = singles.a_scale;
+  const ConditionedSums sums = sums_of(source, a_scale);
+  const double n = std::sqrt(sums.products);  // ||h.w|| / t, times a_scale
+  solution.outcome = Outcome::kDead;
+  const bool is_near = std::fabs(n - a_scale) <= 0x1p-40 * a_scale;
+  if (is_near ? is_dead_exactly(source, max_w, threshold) : n <= a_scale) return solution;
 
   solution.outcome = Outcome::kShrunk;
-  solution.h_scale = block.h_scale();
-  const double floor = (n - t) * sums.products / (t * sums.cubes);
-  const double other =
-      std::sqrt(sums.weights) / block.scaled(threshold) - sums.quotients / sums.weights;
-  const double start = std::isfinite(other) ? std::max(floor, other) : floor;
-  climb(block, t, floor, start, options, &solution);
+  // Lower bounds of nu; one that left the range of double is none.
+  const double floor = std::max(
+      singles.root, finite_or_zero((n - a_scale) * (sums.products / sums.cubes) / a_scale));
+  const double other = finite_or_zero(std::sqrt(sums.weights) - sums.quotients / sums.weights);
+  climb(source, floor, std::max(floor, other), options, &solution);
   return solution;
 }
 
-// One element: |x| = |w| - t / h.
+// |w| h <= t, told apart to the last bit.
+bool is_dead_element(double magnitude, double h, double t) {
+  const double product = magnitude * h;
+  if (std::fabs(product - t) <= 0x1p-50 * t) return std::fma(magnitude, h, -t) <= 0.0;
+  return product <= t;
+}
+
+// One element that lives: |x| = |w| - t / h.
 double shrink_element(double w, double h, double t) {
-  if (t == 0.0 || std::isnan(w)) return w;
-  if (std::isinf(t)) return 0.0;
   if (std::isinf(w)) return w;
-  const double shift = t / h;
-  const double magnitude = std::fabs(w);
-  return magnitude <= shift ? 0.0 : std::copysign(magnitude - shift, w);
+  return std::copysign(std::max(std::fabs(w) - t / h, 0.0), w);
 }
 
 // Blocks of one element need no iteration: whole boxes of them at once.
@@ -260,20 +317,34 @@ void shrink_elements(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                      const Grid &conditioners, const Rect &rect, const double *threshold,
                      Tally *tally) {
   const GridLeaf &weights = grid.leaves[0];
-  const GridLeaf &metric = conditioners.leaves[0];
   const int64_t count = rect.count();
   double *w = scratch.take<double>(count);
   double *h = scratch.take<double>(count);
-  load(kernels, rect, {const_cast<std::byte *>(weights.x), weights.dtype, weights.grid_x}, w);
-  load(kernels, rect, {const_cast<std::byte *>(metric.x), metric.dtype, metric.grid_x}, h);
+  uint8_t *unchanged = scratch.take<uint8_t>(count);
+  load(kernels, rect, elements_of(weights), w);
+  load(kernels, rect, elements_of(conditioners.leaves[0]), h);
   int64_t kept = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const bool unchanged = threshold[i] == 0.0;
-    w[i] = shrink_element(w[i], h[i], threshold[i]);
-    kept += unchanged || w[i] != 0.0;
+    unchanged[i] = threshold[i] == 0.0 || std::isnan(w[i]);
+    const bool dead = !unchanged[i] && is_dead_element(std::fabs(w[i]), h[i], threshold[i]);
+    w[i] = dead ? 0.0 : shrink_element(w[i], h[i], threshold[i]);
+    kept += !dead;
   }
-  store(kernels, rect, w, {weights.y, weights.dtype, weights.grid_y});
   tally->achieved += kept;
+  const GridArray out = {weights.y, weights.dtype, weights.grid_y};
+  if (std::find(unchanged, unchanged + count, 1) == unchanged + count) {
+    store(kernels, rect, w, out);
+    return;
+  }
+  // What is unchanged keeps its very bits, those of NaN too.
+  for_each_block(rect, [&](int64_t i, const Extents &block) {
+    const Rect one = {block, Extents(block.size(), 1)};
+    if (unchanged[i]) {
+      mask_rect(kernels, grid, one, unchanged + i);
+    } else {
+      store(kernels, one, w + i, out);
+    }
+  });
 }
 
 void shrink_block(const Kernels &kernels, Scratch &scratch, const Grid &grid,
@@ -281,15 +352,11 @@ void shrink_block(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                   const SoftOptions &options, Tally *tally) {
   const Scratch::Frame frame(scratch);
   const Workspace work(scratch, std::min(grid.numel_per_block, kPartElements));
-  const BlockSource source(kernels, grid, conditioners, block, work);
+  BlockSource source(kernels, grid, conditioners, block, work);
   const Solution solution = solve(source, threshold, options);
   if (!solution.converged) ++tally->not_converged;
   if (solution.outcome == Outcome::kShrunk) {
-    source.write([&](double h) {
-      const double reach = h * solution.h_scale * solution.nu;
-      // Beyond the range of double nothing is left to shrink.
-      return std::isinf(reach) ? 1.0 : reach / (1.0 + reach);
-    });
+    source.write(solution.nu);
   } else {
     const uint8_t keep = solution.outcome == Outcome::kUnchanged;
     mask_rect(kernels, grid, {block, Extents(block.size(), 1)}, &keep);
@@ -297,25 +364,33 @@ void shrink_block(const Kernels &kernels, Scratch &scratch, const Grid &grid,
   if (solution.outcome != Outcome::kDead) ++tally->achieved;
 }
 
+// Index in the grid of entry `number` of a box.
+Extents block_at(const Rect &rect, int64_t number) {
+  Extents block = rect.low;
+  for (int d = block.size() - 1; d >= 0; --d) {
+    block[d] += number % rect.extent[d];
+    number /= rect.extent[d];
+  }
+  return block;
+}
+
 }  // namespace
 
 void check_conditioners(Call &call, const Grid &conditioners, int first_leaf) {
   for (size_t l = 0; l < conditioners.leaves.size(); ++l) {
-    const GridLeaf &leaf = conditioners.leaves[l];
-    const Tiling parts = parts_of(leaf);
-    const Tiling tiles = conditioners.tiles();
-    call.for_each(tiles.count() * parts.count(), [&](Scratch &scratch, int64_t i) {
-      const Rect part = parts[i % parts.count()];
-      double *h = scratch.take<double>(part.count());
-      for_each_block(tiles[i / parts.count()], [&](int64_t, const Extents &block) {
-        gather(call.kernels(), leaf, block, part, h);
-        for (int64_t e = 0; e < part.count(); ++e) {
-          if (h[e] > 0.0 && std::isfinite(h[e])) continue;
-          fail(SPK_INVALID_ARGUMENT, "conditioners[", first_leaf + static_cast<int>(l), "]: got ",
-               h[e], " in block ", block, ", expected numbers > 0 and finite");
-        }
+    Grid leaf = conditioners;
+    leaf.leaves.assign(1, conditioners.leaves[l]);
+    leaf.numel_per_block = leaf.leaves[0].numel();
+    auto check = [&](double h, const Rect &rect, int64_t number) {
+      if (h > 0.0 && h < std::numeric_limits<double>::infinity()) return;
+      fail(SPK_INVALID_ARGUMENT, "conditioners[", first_leaf + static_cast<int>(l), "]: got ", h,
+           " in block ", block_at(rect, number), ", expected numbers > 0 and finite");
+    };
+    for (const Reduction reduction : {kMin, kMax}) {
+      for_each_reduced(call, leaf, reduction, 0.0, [&](const Rect &rect, const double *local) {
+        for (int64_t i = 0; i < rect.count(); ++i) check(local[i], rect, i);
       });
-    });
+    }
   }
 }
 

@@ -5,6 +5,26 @@
 
 namespace spk {
 
+// Reduces a grid box by box, in parallel: each(rect, local results).
+template <typename Fn>
+void for_each_reduced(Call &call, const Grid &grid, Reduction reduction, double eps, Fn &&each) {
+  ReduceOptions options;
+  options.eps = eps;
+  if (grid.is_large()) {
+    double *local = call.scratch().take<double>(grid.numblk());
+    reduce_large(call, grid, reduction, options, local, nullptr);
+    each(Rect::whole(grid.shape), local);
+    return;
+  }
+  const Tiling tiles = grid.tiles();
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+    const Rect rect = tiles[i];
+    double *local = scratch.take<double>(rect.count());
+    reduce_rect(call.kernels(), scratch, grid, rect, reduction, options, local, nullptr);
+    each(rect, local);
+  });
+}
+
 // `which` is kMin or kMax.
 void extremes(Call &call, const Grid &grid, Reduction which, const GridArray &out);
 

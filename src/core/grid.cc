@@ -10,6 +10,8 @@ namespace {
 
 // Rows along a block are summed in whole registers if they are at least this long.
 constexpr int64_t kAlongElements = 8;
+// Bytes that a tile spans at least along its innermost dimension.
+constexpr int64_t kLeastRow = 256;
 
 // Bytes between neighbouring blocks along each axis of the block's grid.
 Extents block_steps(const Leaf &leaf, const LeafData &data) {
@@ -87,7 +89,9 @@ Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_
   int64_t room = std::max<int64_t>(budget / std::max<int64_t>(weight, 1), 1);
   for (int i = 0; i < shape.size(); ++i) {
     const int d = order[i];
-    tile_[d] = std::min(shape[d], room);
+    // A row of a few elements would waste most of each cache line: the innermost takes more.
+    const int64_t least = i == 0 ? kLeastRow / std::max<int64_t>(std::abs(step[d]), 1) : 1;
+    tile_[d] = std::min(shape[d], std::max(room, least));
     room /= tile_[d];
     if (room < 1) room = 1;
   }

@@ -2,6 +2,7 @@
 // one; so do the blocks of one member of a scope, indexed by (scope, position in the scope).
 #pragma once
 
+#include <algorithm>
 #include <memory_resource>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace spk {
 // Work is cut into tiles of whole blocks of about this many elements: in cache between the norm
 // and the rescaling, large enough to be worth a task. A fixed size, because it fixes results too.
 inline constexpr int64_t kTileElements = int64_t{1} << 14;
+// What a block costs at least, in elements: its score and factor are doubles, and want cache too.
+inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
 inline constexpr int64_t kPartElements = int64_t{1} << 16;
 
@@ -63,7 +66,9 @@ struct Grid {
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
-  Tiling tiles() const { return Tiling(shape, leaves[0].grid_x, numel_per_block, kTileElements); }
+  Tiling tiles() const {
+    return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), kTileElements);
+  }
 };
 
 // Where the leaves of a block or scope are read and written. `into` may be empty: in place.

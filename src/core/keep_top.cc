@@ -1,5 +1,6 @@
 #include "core/keep_top.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,6 +20,42 @@ int64_t requested_in_all(const Scope &scope, const Counts &counts) {
   return requested;
 }
 
+// The counts of a box of scopes.
+const int64_t *local_counts(const Scope &scope, const Rect &scopes, const Counts &counts,
+                            Scratch &scratch) {
+  int64_t *local = scratch.take<int64_t>(scopes.count());
+  if (counts.count == 1) {
+    std::fill_n(local, scopes.count(), counts[0]);
+    return local;
+  }
+  for_each_block(
+      scopes, [&](int64_t i, const Extents &index) { local[i] = counts[number_of(scope, index)]; });
+  return local;
+}
+
+// Scopes [scopes][n] of few blocks, all at once.
+Selected select_few(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
+                    const int64_t *counts, int32_t ties, uint8_t *keep) {
+  Selected selected;
+  kernels.select_few(
+      {scores, scopes, n, counts, ties == SPK_TIES_KEEP_ALL, keep, &selected.kept, &selected.ties});
+  return selected;
+}
+
+// Scopes [scopes][n] of more blocks, one by one.
+Selected select_each(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
+                     const int64_t *counts, int32_t ties, Scratch &scratch, uint8_t *keep) {
+  Selected all;
+  for (int64_t s = 0; s < scopes; ++s) {
+    const Scratch::Frame frame(scratch);
+    const uint64_t *keys = rank_keys(kernels, scores + s * n, n, scratch);
+    const Selected one = select_top(keys, n, counts[s], ties, scratch, keep + s * n);
+    all.kept += one.kept;
+    all.ties += one.ties;
+  }
+  return all;
+}
+
 // Each scope whose scores are in memory: selects, then hands each member's keep bytes to `apply`
 // (scratch, member, box of its grid, keep).
 template <typename Apply>
@@ -27,12 +64,13 @@ void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
   const int64_t n = scope.numblk_per_scope;
   scores.for_each_scopes(call, [&](Scratch &scratch, const Rect &scopes, const double *all) {
     uint8_t *keep = scratch.take<uint8_t>(scopes.count() * n);
-    for_each_block(scopes, [&](int64_t i, const Extents &index) {
-      const int64_t k = counts[number_of(scope, index)];
-      const Selected selected = select_top(all + i * n, n, k, ties, scratch, keep + i * n);
-      tally->achieved += selected.kept;
-      tally->ties += selected.ties;
-    });
+    const int64_t *wanted = local_counts(scope, scopes, counts, scratch);
+    const Selected selected =
+        n <= kFewBlocks
+            ? select_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep)
+            : select_each(call.kernels(), all, scopes.count(), n, wanted, ties, scratch, keep);
+    tally->achieved += selected.kept;
+    tally->ties += selected.ties;
     for (size_t m = 0; m < scope.members.size(); ++m) {
       const Scratch::Frame frame(scratch);
       const ScopeMember &member = scope.members[m];
@@ -59,11 +97,14 @@ void select_in_streams(Call &call, const Scope &scope, const Grids &grids,
       call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
         const ScoreStream::Chunk box{m, tiles[i]};
         const int64_t count = box.positions.count();
-        const double *loaded = stream->load(scratch, box);
+        const uint64_t *keys = stream->keys(call.kernels(), scratch, box);
         uint8_t *keep = scratch.take<uint8_t>(count);
-        for (int64_t b = 0; b < count; ++b) {
-          const uint64_t key = rank_key(loaded[b]);
-          keep[b] = key > cut.key || (key == cut.key && stream->position(box, b) < cut.position);
+        for (int64_t b = 0; b < count; ++b) keep[b] = keys[b] > cut.key;
+        if (std::find(keys, keys + count, cut.key) != keys + count) {
+          const int64_t *position = stream->positions(scratch, box);
+          for (int64_t b = 0; b < count; ++b) {
+            keep[b] |= keys[b] == cut.key && position[b] < cut.position;
+          }
         }
         apply(scratch, m, position_rect(index, box.positions), keep);
       });
@@ -93,7 +134,9 @@ void for_each_kth(Call &call, const Scope &scope, const ScopeScores &scores, con
       for_each_block(scopes, [&](int64_t i, const Extents &index) {
         const int64_t s = number_of(scope, index);
         double next = 0.0;
-        const double kth = kth_largest(all + i * n, n, k[s], scratch, with_next ? &next : nullptr);
+        const Scratch::Frame frame(scratch);
+        const uint64_t *keys = rank_keys(call.kernels(), all + i * n, n, scratch);
+        const double kth = kth_largest(keys, n, k[s], scratch, with_next ? &next : nullptr);
         each(s, kth, next);
       });
     });

@@ -18,8 +18,8 @@ inline constexpr int kOperands = 3;
 inline constexpr int kMaxNestDims = 3 * SPK_MAX_NDIM + 1;
 
 struct NestDim {
-  int64_t extent = 1;
-  int64_t step[kOperands] = {};  // bytes between neighbours, per operand
+  int64_t extent;
+  int64_t step[kOperands];  // bytes between neighbours, per operand
 };
 
 class Nest {
@@ -43,14 +43,15 @@ class Nest {
   void move(int from, int to);
   // Appends a dimension of extent 1 until there are `count`.
   void pad_to(int count) {
-    while (count_ < count) dims_[count_++] = NestDim{};
+    while (count_ < count) dims_[count_++] = {1, {}};
   }
 
   // Calls fn(offset) for each combination of the dimensions from `first` on, outermost slowest;
   // offset[k] are bytes from operand k's origin.
   template <typename Fn>
   void for_each_outer(int first, Fn &&fn) const {
-    int64_t index[kMaxNestDims] = {};
+    int64_t index[kMaxNestDims];
+    for (int d = first; d < count_; ++d) index[d] = 0;
     int64_t offset[kOperands] = {start_[0], start_[1], start_[2]};
     for (;;) {
       fn(std::as_const(offset));
@@ -66,7 +67,7 @@ class Nest {
   }
 
  private:
-  NestDim dims_[kMaxNestDims];
+  NestDim dims_[kMaxNestDims];  // the first count_ are set
   int count_ = 0;
   int64_t start_[kOperands] = {};
 };

@@ -121,7 +121,7 @@ void general(const Reducer &reducer, double p, double *norms) {
         if (!std::isfinite(max[i]) || max[i] == 0.0) return;
         gather(reducer.kernels, leaf, block, part, elements);
         for (int64_t e = 0; e < part.count(); ++e) {
-          const double term = power_below_one(std::fabs(elements[e]) / max[i], p);
+          const double term = power_of_ratio(std::fabs(elements[e]), max[i], p);
           sums[i] = add(sums[i], {term, 0.0});
         }
       });
@@ -135,14 +135,17 @@ void norms_by(const Reducer &reducer, double p, double *norms) {
   const Scratch::Frame frame(reducer.scratch);
   if (p == 0.0) return plain(reducer, kCount, norms);
   if (p == -kInfinity) return plain(reducer, kMinMagnitude, norms);
-  // Every other norm of one element is its magnitude.
-  if (p == kInfinity || reducer.grid.numel_per_block == 1) {
-    return plain(reducer, kMaxMagnitude, norms);
-  }
+  if (p == kInfinity) return plain(reducer, kMaxMagnitude, norms);
   if (p == 2.0) return euclidean(reducer, norms);
   if (p != 1.0) return general(reducer, p, norms);
   if (reducer.grid.score_dtype == SPK_F64) return compensated_sum(reducer, norms);
   plain(reducer, kSum, norms);
+}
+
+// Every norm of one element but p = 0 is its magnitude.
+void magnitudes(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, double *local) {
+  load(kernels, rect, elements_of(leaf), local);
+  for (int64_t i = 0; i < rect.count(); ++i) local[i] = std::fabs(local[i]);
 }
 
 }  // namespace
@@ -155,6 +158,9 @@ void check_p(double p) {
 
 void norms_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 double p, double *local) {
+  if (grid.numel_per_block == 1 && p != 0.0) {
+    return magnitudes(kernels, grid.leaves[0], rect, local);
+  }
   norms_by(RectReducer{kernels, scratch, grid, rect}, p, local);
 }
 

@@ -1,6 +1,7 @@
 #include "core/scope_scores.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/dtype.h"
 
@@ -33,16 +34,21 @@ class BoxStream : public ScoreStream {
     return {member, tiles_[member][number]};
   }
 
-  int64_t position(const Chunk &chunk, int64_t i) const override {
+  const int64_t *positions(Scratch &scratch, const Chunk &chunk) const override {
     const ScopeMember &member = scope_.members[chunk.member];
-    const Extents stride = member.shape.row_major();
     const Rect &box = chunk.positions;
-    int64_t position = member.first_position;
-    for (int d = box.extent.size() - 1; d >= 0; --d) {
-      position += (box.low[d] + i % box.extent[d]) * stride[d];
-      i /= box.extent[d];
-    }
-    return position;
+    int64_t *positions = scratch.take<int64_t>(box.count());
+    // Rows along the last axis are consecutive.
+    const int last = box.extent.size() - 1;
+    Extents rows = box.extent;
+    rows[last] = 1;
+    const Extents stride = member.shape.row_major();
+    const int64_t first = member.first_position + dot(box.low, stride);
+    for_each_index(rows, [&](int64_t row, const Extents &index) {
+      std::iota(positions + row * box.extent[last], positions + (row + 1) * box.extent[last],
+                first + dot(index, stride));
+    });
+    return positions;
   }
 
  protected:
@@ -203,9 +209,8 @@ std::unique_ptr<ScoreStream> ScopeScores::stream(Call &call, const Extents &scop
   call.for_each(computed->chunks(), [&](Scratch &scratch, int64_t number) {
     const ScoreStream::Chunk chunk = computed->chunk(number);
     const double *loaded = computed->load(scratch, chunk);
-    for (int64_t i = 0; i < chunk.positions.count(); ++i) {
-      scores[computed->position(chunk, i)] = loaded[i];
-    }
+    const int64_t *position = computed->positions(scratch, chunk);
+    for (int64_t i = 0; i < chunk.positions.count(); ++i) scores[position[i]] = loaded[i];
   });
   const ArrayData stored{reinterpret_cast<std::byte *>(scores), SPK_F64};
   return std::make_unique<ArrayStream>(call.kernels(), scope_, stored);

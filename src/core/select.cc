@@ -9,11 +9,11 @@
 
 namespace spk {
 
-uint64_t rank_key(double score) {
-  if (std::isnan(score)) return std::numeric_limits<uint64_t>::max();
-  const auto bits = std::bit_cast<uint64_t>(score + 0.0);
-  constexpr uint64_t kSign = uint64_t{1} << 63;
-  return bits & kSign ? ~bits : bits | kSign;
+const uint64_t *rank_keys(const Kernels &kernels, const double *scores, int64_t n,
+                          Scratch &scratch) {
+  uint64_t *keys = scratch.take<uint64_t>(n);
+  kernels.rank_keys(scores, n, keys);
+  return keys;
 }
 
 double score_of(uint64_t key) {
@@ -26,10 +26,7 @@ double score_of(uint64_t key) {
 
 namespace {
 
-// Up to this many scores, each is compared with all others, without a branch.
-constexpr int64_t kRankAll = 32;
-
-Cut cut_of(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch) {
+Cut find_cut(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch) {
   const Scratch::Frame frame(scratch);
   uint64_t *order = scratch.take<uint64_t>(n);
   std::copy_n(keys, n, order);
@@ -43,31 +40,6 @@ Cut cut_of(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch) {
   return cut;
 }
 
-// The k-th largest of a few keys: the one that fewer than k precede.
-Cut cut_of_few(const uint64_t *keys, int64_t n, int64_t k) {
-  Cut cut;
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t above = 0;
-    int64_t equal = 0;
-    for (int64_t j = 0; j < n; ++j) {
-      above += keys[j] > keys[i];
-      equal += keys[j] == keys[i];
-    }
-    if (above < k && k <= above + equal) cut = {keys[i], above, equal};
-  }
-  return cut;
-}
-
-Cut find_cut(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch) {
-  return n <= kRankAll ? cut_of_few(keys, n, k) : cut_of(keys, n, k, scratch);
-}
-
-uint64_t *keys_of(const double *scores, int64_t n, Scratch &scratch) {
-  uint64_t *keys = scratch.take<uint64_t>(n);
-  for (int64_t i = 0; i < n; ++i) keys[i] = rank_key(scores[i]);
-  return keys;
-}
-
 Selected selected_by(const Cut &cut, int64_t k, int32_t ties) {
   Selected selected;
   selected.kept = ties == SPK_TIES_KEEP_ALL ? cut.above + cut.equal : k;
@@ -77,14 +49,12 @@ Selected selected_by(const Cut &cut, int64_t k, int32_t ties) {
 
 }  // namespace
 
-Selected select_top(const double *scores, int64_t n, int64_t k, int32_t ties, Scratch &scratch,
+Selected select_top(const uint64_t *keys, int64_t n, int64_t k, int32_t ties, Scratch &scratch,
                     uint8_t *keep) {
   if (k == 0 || k == n) {
     std::fill_n(keep, n, static_cast<uint8_t>(k == n));
     return {k, 0};
   }
-  const Scratch::Frame frame(scratch);
-  const uint64_t *keys = keys_of(scores, n, scratch);
   const Cut cut = find_cut(keys, n, k, scratch);
   int64_t quota = ties == SPK_TIES_KEEP_ALL ? cut.equal : cut.quota(k);
   for (int64_t i = 0; i < n; ++i) {
@@ -95,9 +65,7 @@ Selected select_top(const double *scores, int64_t n, int64_t k, int32_t ties, Sc
   return selected_by(cut, k, ties);
 }
 
-double kth_largest(const double *scores, int64_t n, int64_t k, Scratch &scratch, double *next) {
-  const Scratch::Frame frame(scratch);
-  const uint64_t *keys = keys_of(scores, n, scratch);
+double kth_largest(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch, double *next) {
   if (next) *next = score_of(find_cut(keys, n, k + 1, scratch).key);
   return score_of(find_cut(keys, n, k, scratch).key);
 }
@@ -125,27 +93,24 @@ struct Histogram {
   }
 };
 
-// Visits a stream in parallel: each(scratch, chunk, scores).
+// Visits a stream in parallel: each(scratch, chunk, keys).
 template <typename Fn>
 void for_each_chunk(Call &call, const ScoreStream &stream, Fn &&each) {
   call.for_each(stream.chunks(), [&](Scratch &scratch, int64_t number) {
     const ScoreStream::Chunk chunk = stream.chunk(number);
-    each(scratch, chunk, stream.load(scratch, chunk));
+    each(scratch, chunk, stream.keys(call.kernels(), scratch, chunk));
   });
 }
 
-// Counts digit(score, chunk, i) over a stream; a negative digit is not counted.
-template <typename Digit>
-void count_digits(Call &call, const ScoreStream &stream, Histogram *histogram, Digit &&digit) {
+// Counts digits over a stream: digits(scratch, chunk, keys, counts) counts those of one chunk.
+template <typename Digits>
+void count_digits(Call &call, const ScoreStream &stream, Histogram *histogram, Digits &&digits) {
   histogram->clear();
   for_each_chunk(call, stream,
-                 [&](Scratch &scratch, const ScoreStream::Chunk &chunk, const double *scores) {
+                 [&](Scratch &scratch, const ScoreStream::Chunk &chunk, const uint64_t *keys) {
                    int32_t *counts = scratch.take<int32_t>(kBins);
                    std::fill_n(counts, kBins, 0);
-                   for (int64_t i = 0; i < chunk.positions.count(); ++i) {
-                     const int64_t bin = digit(scores[i], chunk, i);
-                     if (bin >= 0) ++counts[bin];
-                   }
+                   digits(scratch, chunk, keys, counts);
                    histogram->add(counts);
                  });
 }
@@ -171,17 +136,17 @@ struct Prefix {
 Cut collect_cut(Call &call, const ScoreStream &stream, const Prefix &prefix, int64_t candidates,
                 int64_t k) {
   const Scratch::Frame frame(call.scratch());
-  uint64_t *keys = call.scratch().take<uint64_t>(candidates);
+  uint64_t *matching = call.scratch().take<uint64_t>(candidates);
   std::atomic<int64_t> found{0};
   for_each_chunk(call, stream,
-                 [&](Scratch &, const ScoreStream::Chunk &chunk, const double *scores) {
+                 [&](Scratch &, const ScoreStream::Chunk &chunk, const uint64_t *keys) {
                    for (int64_t i = 0; i < chunk.positions.count(); ++i) {
-                     const uint64_t key = rank_key(scores[i]);
+                     const uint64_t key = keys[i];
                      if (prefix.matches(key))
-                       keys[found.fetch_add(1, std::memory_order_relaxed)] = key;
+                       matching[found.fetch_add(1, std::memory_order_relaxed)] = key;
                    }
                  });
-  return find_cut(keys, candidates, k, call.scratch());
+  return find_cut(matching, candidates, k, call.scratch());
 }
 
 // Radix selection, eleven bits a pass from the top.
@@ -197,11 +162,14 @@ Cut find_cut(Call &call, const ScoreStream &stream, int64_t k) {
       cut.above += above;
       return cut;
     }
-    count_digits(call, stream, histogram,
-                 [&](double score, const ScoreStream::Chunk &, int64_t) -> int64_t {
-                   const uint64_t key = rank_key(score);
-                   return prefix.matches(key) ? prefix.digit(key) : -1;
-                 });
+    count_digits(
+        call, stream, histogram,
+        [&](Scratch &, const ScoreStream::Chunk &chunk, const uint64_t *keys, int32_t *counts) {
+          const int64_t n = chunk.positions.count();
+          for (int64_t i = 0; i < n; ++i) {
+            if (prefix.matches(keys[i])) ++counts[prefix.digit(keys[i])];
+          }
+        });
     int64_t bin = (int64_t{1} << prefix.width()) - 1;
     while (above + histogram->bins[bin] < k) above += histogram->bins[bin--];
     candidates = histogram->bins[bin];
@@ -220,10 +188,16 @@ int64_t find_position(Call &call, const ScoreStream &stream, uint64_t key, int64
   for (;; shift = std::max(0, shift - kDigitBits)) {
     const int64_t width = int64_t{1} << shift;
     count_digits(call, stream, histogram,
-                 [&](double score, const ScoreStream::Chunk &chunk, int64_t i) -> int64_t {
-                   if (rank_key(score) != key) return -1;
-                   const int64_t bin = (stream.position(chunk, i) - first) >> shift;
-                   return bin >= 0 && bin < kBins ? bin : -1;
+                 [&](Scratch &scratch, const ScoreStream::Chunk &chunk, const uint64_t *keys,
+                     int32_t *counts) {
+                   const int64_t n = chunk.positions.count();
+                   if (std::find(keys, keys + n, key) == keys + n) return;
+                   const int64_t *position = stream.positions(scratch, chunk);
+                   for (int64_t i = 0; i < n; ++i) {
+                     if (keys[i] != key) continue;
+                     const int64_t bin = (position[i] - first) >> shift;
+                     if (bin >= 0 && bin < kBins) ++counts[bin];
+                   }
                  });
     int64_t bin = 0;
     while (histogram->bins[bin] < quota) quota -= histogram->bins[bin++];
@@ -236,10 +210,10 @@ int64_t find_position(Call &call, const ScoreStream &stream, uint64_t key, int64
 uint64_t largest_below(Call &call, const ScoreStream &stream, uint64_t key) {
   std::atomic<uint64_t> best{0};
   for_each_chunk(call, stream,
-                 [&](Scratch &, const ScoreStream::Chunk &chunk, const double *scores) {
+                 [&](Scratch &, const ScoreStream::Chunk &chunk, const uint64_t *keys) {
                    uint64_t local = 0;
                    for (int64_t i = 0; i < chunk.positions.count(); ++i) {
-                     const uint64_t candidate = rank_key(scores[i]);
+                     const uint64_t candidate = keys[i];
                      if (candidate < key) local = std::max(local, candidate);
                    }
                    uint64_t seen = best.load(std::memory_order_relaxed);

@@ -7,8 +7,9 @@
 
 namespace spk {
 
-// Maps scores to integers of the same order; NaN highest, -0 as +0. And back.
-uint64_t rank_key(double score);
+// Scores as integers of the same order (Kernels::rank_keys); NaN highest, -0 as +0. And back.
+const uint64_t *rank_keys(const Kernels &kernels, const double *scores, int64_t n,
+                          Scratch &scratch);
 double score_of(uint64_t key);
 
 // The k-th largest key among some scores, how many are above it and how many equal to it.
@@ -27,11 +28,11 @@ struct Selected {
   int64_t ties = 0;  // see spk_report
 };
 
-// Scores of one scope that lie in memory: its k largest into keep bytes.
-Selected select_top(const double *scores, int64_t n, int64_t k, int32_t ties, Scratch &scratch,
+// Keys of one scope that lie in memory: its k largest into keep bytes.
+Selected select_top(const uint64_t *keys, int64_t n, int64_t k, int32_t ties, Scratch &scratch,
                     uint8_t *keep);
 // The k-th largest and, if `next` is not NULL, the (k+1)-th.
-double kth_largest(const double *scores, int64_t n, int64_t k, Scratch &scratch, double *next);
+double kth_largest(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch, double *next);
 
 // Scores of one scope that are too many for that: they come in chunks, boxes of positions of one
 // member, each as often as asked for.
@@ -48,8 +49,12 @@ class ScoreStream {
   virtual Chunk chunk(int64_t number) const = 0;
   // The scores of a chunk, or of any other box of a member's positions, row-major, in `scratch`.
   virtual const double *load(Scratch &scratch, const Chunk &chunk) const = 0;
-  // Position in the scope of entry i of a chunk.
-  virtual int64_t position(const Chunk &chunk, int64_t i) const = 0;
+  // The same as keys.
+  const uint64_t *keys(const Kernels &kernels, Scratch &scratch, const Chunk &chunk) const {
+    return rank_keys(kernels, load(scratch, chunk), chunk.positions.count(), scratch);
+  }
+  // The positions in the scope of a chunk's entries, in `scratch`.
+  virtual const int64_t *positions(Scratch &scratch, const Chunk &chunk) const = 0;
 };
 
 // The k largest of a stream: all with a key above `key`, and those equal to it before `position`.

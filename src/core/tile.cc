@@ -9,12 +9,15 @@
 namespace spk {
 namespace {
 
-// A nest over the box of a grid array: operand 0 is the local array, operand 1 the caller's.
+constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
+
+// A nest over the box of a grid array: operand 0 is the caller's array, in whose order memory is
+// walked, operand 1 the local one.
 Nest local_nest(const Rect &rect, int64_t local_size, const GridArray &array) {
   const Extents local = rect.extent.row_major();
   Nest nest;
   for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], local[d] * local_size, array.step[d]);
+    nest.add(rect.extent[d], array.step[d], local[d] * local_size);
   }
   nest.compile();
   nest.pad_to(1);
@@ -27,13 +30,17 @@ std::byte *start_of(const Rect &rect, const GridArray &array) {
 
 }  // namespace
 
+GridArray elements_of(const GridLeaf &leaf) {
+  return {const_cast<std::byte *>(leaf.x), leaf.dtype, leaf.grid_x};
+}
+
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local) {
   const Nest nest = local_nest(rect, sizeof(double), array);
   const std::byte *from = start_of(rect, array);
   const auto convert = kernels.to_double[index_of_dtype(array.dtype)];
   nest.for_each_outer(1, [&](const int64_t *offset) {
-    convert(from + offset[1], nest[0].extent, nest[0].step[1] / size_of(array.dtype),
-            local + offset[0] / static_cast<int64_t>(sizeof(double)));
+    convert(from + offset[0], nest[0].extent, nest[0].step[0] / size_of(array.dtype),
+            local + offset[1] / kDouble, nest[0].step[1] / kDouble);
   });
 }
 
@@ -42,8 +49,8 @@ void store(const Kernels &kernels, const Rect &rect, const double *local, const 
   std::byte *to = start_of(rect, array);
   const auto convert = kernels.from_double[index_of_dtype(array.dtype)];
   nest.for_each_outer(1, [&](const int64_t *offset) {
-    convert(local + offset[0] / static_cast<int64_t>(sizeof(double)), nest[0].extent,
-            nest[0].step[1] / size_of(array.dtype), to + offset[1]);
+    convert(local + offset[1] / kDouble, nest[0].extent, nest[0].step[1] / kDouble, to + offset[0],
+            nest[0].step[0] / size_of(array.dtype));
   });
 }
 
@@ -52,7 +59,7 @@ void load_mask(const Rect &rect, const GridArray &array, uint8_t *local) {
   const auto *from = reinterpret_cast<const uint8_t *>(start_of(rect, array));
   nest.for_each_outer(1, [&](const int64_t *offset) {
     for (int64_t i = 0; i < nest[0].extent; ++i) {
-      local[offset[0] + i] = from[offset[1] + i * nest[0].step[1]] != 0;
+      local[offset[1] + i * nest[0].step[1]] = from[offset[0] + i * nest[0].step[0]] != 0;
     }
   });
 }
@@ -67,7 +74,7 @@ Nest reduce_nest(const GridLeaf &leaf, const Rect &rect, const Rect &part) {
   const Extents local = rect.extent.row_major();
   Nest nest;
   for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], leaf.grid_x[d], local[d] * static_cast<int64_t>(sizeof(double)));
+    nest.add(rect.extent[d], leaf.grid_x[d], local[d] * kDouble);
   }
   for (int d = 0; d < part.extent.size(); ++d) nest.add(part.extent[d], leaf.block_x[d], 0);
   nest.compile();
@@ -101,26 +108,26 @@ int64_t place_accumulators(Nest *nest, int64_t width) {
   int64_t blocks = 1;
   for (int d = 0; d < nest->count(); ++d) {
     if (!is_grid_dim((*nest)[d])) continue;
-    nest->set_step(d, 2, blocks * width * static_cast<int64_t>(sizeof(double)));
+    nest->set_step(d, 2, blocks * width * kDouble);
     blocks *= (*nest)[d].extent;
   }
   return blocks;
 }
 
-// Visits the blocks of a reduce nest in memory order: fn(accumulator number, local number).
+// Visits the blocks of a reduce nest in memory order, a row of them at a time: fn(first
+// accumulator, first local entry, entries between neighbours, count).
 template <typename Fn>
-void for_each_accumulator(const Nest &nest, Fn &&fn) {
+void for_each_accumulator_row(const Nest &nest, Fn &&fn) {
   Nest blocks;
   for (int d = 0; d < nest.count(); ++d) {
     if (is_grid_dim(nest[d])) blocks.add(nest[d].extent, 0, nest[d].step[1]);
   }
   blocks.pad_to(1);
   int64_t accumulator = 0;
-  const int64_t start = nest.start(1) / static_cast<int64_t>(sizeof(double));
-  const int64_t step = blocks[0].step[1] / static_cast<int64_t>(sizeof(double));
   blocks.for_each_outer(1, [&](const int64_t *offset) {
-    const int64_t local = start + offset[1] / static_cast<int64_t>(sizeof(double));
-    for (int64_t i = 0; i < blocks[0].extent; ++i) fn(accumulator++, local + i * step);
+    fn(accumulator, (nest.start(1) + offset[1]) / kDouble, blocks[0].step[1] / kDouble,
+       blocks[0].extent);
+    accumulator += blocks[0].extent;
   });
 }
 
@@ -142,8 +149,10 @@ void reduce_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
   std::fill_n(totals, blocks * width, identity_of(reduction));
   if (errors) std::fill_n(errors, blocks * width, 0.0);
   if (scales) {
-    for_each_accumulator(nest, [&](int64_t i, int64_t local) {
-      std::fill_n(scales + i * width, width, options.scale[local]);
+    for_each_accumulator_row(nest, [&](int64_t first, int64_t local, int64_t step, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        std::fill_n(scales + (first + i) * width, width, options.scale[local + i * step]);
+      }
     });
   }
 
@@ -156,10 +165,10 @@ void reduce_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
   args.step = nest[0].step[0] / size_of(leaf.dtype);
   args.rows = nest[1].extent;
   args.row_step = nest[1].step[0];
-  args.sum_step = nest[1].step[2] / static_cast<int64_t>(sizeof(double));
+  args.sum_step = nest[1].step[2] / kDouble;
   args.eps = options.eps;
   nest.for_each_outer(2, [&](const int64_t *offset) {
-    const int64_t at = offset[2] / static_cast<int64_t>(sizeof(double));
+    const int64_t at = offset[2] / kDouble;
     args.x = x + offset[0];
     args.sum = totals + at;
     args.error = errors ? errors + at : nullptr;
@@ -168,9 +177,9 @@ void reduce_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
   });
 
   if (leaf.along) fold_lanes(reduction, totals, errors, blocks);
-  for_each_accumulator(nest, [&](int64_t i, int64_t local) {
-    combine(reduction, sum + local, error ? error + local : nullptr, totals[i],
-            errors ? errors[i] : 0.0);
+  for_each_accumulator_row(nest, [&](int64_t first, int64_t local, int64_t step, int64_t count) {
+    combine(reduction, count, totals + first, errors ? errors + first : nullptr, sum + local,
+            error ? error + local : nullptr, step);
   });
 }
 
@@ -226,9 +235,11 @@ void reduce_large(Call &call, const Grid &grid, Reduction reduction, const Reduc
       reduce_leaf(call.kernels(), scratch, leaf, block, parts[i % parts.count()], reduction, one,
                   sums + i, errors + i);
     });
-    for (int64_t i = 0; i < numblk * parts.count(); ++i) {
-      const int64_t number = i / parts.count();
-      combine(reduction, sum + number, error ? error + number : nullptr, sums[i], errors[i]);
+    for (int64_t number = 0; number < numblk; ++number) {
+      // All parts go to one accumulator, in order: a step of 0.
+      const int64_t first = number * parts.count();
+      combine(reduction, parts.count(), sums + first, errors + first, sum + number,
+              error ? error + number : nullptr, 0);
     }
   }
 }
@@ -240,7 +251,7 @@ namespace {
 // Applies one factor a block (double, or a keep byte) to a box of blocks and a part of each.
 template <typename Factor>
 void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, const Rect &part,
-                const Factor *factor) {
+                const Factor *factor, bool exact) {
   const Extents local = rect.extent.row_major();
   Nest nest;
   for (int d = 0; d < rect.extent.size(); ++d) {
@@ -261,6 +272,7 @@ void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, 
   const int64_t size = size_of(leaf.dtype);
   const auto factor_size = static_cast<int64_t>(sizeof(Factor));
   ScaleArgs args{};
+  args.exact_product = exact;
   args.n = nest[0].extent;
   args.x_step = nest[0].step[0] / size;
   args.y_step = nest[0].step[1] / size;
@@ -278,15 +290,16 @@ void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, 
 }
 
 template <typename Factor>
-void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const Factor *factor) {
+void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const Factor *factor,
+                bool exact) {
   for (const GridLeaf &leaf : grid.leaves) {
-    apply_leaf(kernels, leaf, rect, Rect::whole(leaf.block), factor);
+    apply_leaf(kernels, leaf, rect, Rect::whole(leaf.block), factor, exact);
   }
 }
 
 // Every block is one group of the loop, so that a cancelled call leaves none half done.
 template <typename Factor>
-void apply_large(Call &call, const Grid &grid, const Factor *factor) {
+void apply_large(Call &call, const Grid &grid, const Factor *factor, bool exact) {
   int64_t parts_per_block = 0;
   for (const GridLeaf &leaf : grid.leaves) parts_per_block += parts_of(leaf).count();
   call.for_each(
@@ -298,24 +311,25 @@ void apply_large(Call &call, const Grid &grid, const Factor *factor) {
         while (part >= parts_of(grid.leaves[l]).count()) part -= parts_of(grid.leaves[l++]).count();
         const GridLeaf &leaf = grid.leaves[l];
         apply_leaf(call.kernels(), leaf, one_block(index_in(grid.shape, number)),
-                   parts_of(leaf)[part], factor + number);
+                   parts_of(leaf)[part], factor + number, exact);
       },
       parts_per_block);
 }
 
 }  // namespace
 
-void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor) {
-  apply_rect(kernels, grid, rect, factor);
+void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor,
+                bool exact) {
+  apply_rect(kernels, grid, rect, factor, exact);
 }
 void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep) {
-  apply_rect(kernels, grid, rect, keep);
+  apply_rect(kernels, grid, rect, keep, false);
 }
-void scale_large(Call &call, const Grid &grid, const double *factor) {
-  apply_large(call, grid, factor);
+void scale_large(Call &call, const Grid &grid, const double *factor, bool exact) {
+  apply_large(call, grid, factor, exact);
 }
 void mask_large(Call &call, const Grid &grid, const uint8_t *keep) {
-  apply_large(call, grid, keep);
+  apply_large(call, grid, keep, false);
 }
 
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {
@@ -342,7 +356,7 @@ Nest part_nest(const GridLeaf &leaf, const Rect &part, const Extents &step) {
   const Extents dense = part.extent.row_major();
   Nest nest;
   for (int d = 0; d < leaf.block.size(); ++d) {
-    nest.add(part.extent[d], dense[d] * static_cast<int64_t>(sizeof(double)), step[d]);
+    nest.add(part.extent[d], dense[d] * kDouble, step[d]);
   }
   nest.compile();
   nest.pad_to(1);
@@ -358,7 +372,7 @@ void gather(const Kernels &kernels, const GridLeaf &leaf, const Extents &block, 
   const auto convert = kernels.to_double[index_of_dtype(leaf.dtype)];
   nest.for_each_outer(1, [&](const int64_t *offset) {
     convert(x + offset[1], nest[0].extent, nest[0].step[1] / size_of(leaf.dtype),
-            out + offset[0] / static_cast<int64_t>(sizeof(double)));
+            out + offset[0] / kDouble, 1);
   });
 }
 
@@ -368,8 +382,8 @@ void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block,
   std::byte *y = leaf.y + dot(block, leaf.grid_y) + dot(part.low, leaf.block_y);
   const auto convert = kernels.from_double[index_of_dtype(leaf.dtype)];
   nest.for_each_outer(1, [&](const int64_t *offset) {
-    convert(in + offset[0] / static_cast<int64_t>(sizeof(double)), nest[0].extent,
-            nest[0].step[1] / size_of(leaf.dtype), y + offset[1]);
+    convert(in + offset[0] / kDouble, nest[0].extent, 1, y + offset[1],
+            nest[0].step[1] / size_of(leaf.dtype));
   });
 }
 

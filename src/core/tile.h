@@ -10,6 +10,8 @@ namespace spk {
 // A local array from a caller's array, converted to double; and back, rounded once.
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array);
+// The leaf of a grid whose blocks are single elements, as an array of them.
+GridArray elements_of(const GridLeaf &leaf);
 // A mask, as bytes of 0 or 1.
 void load_mask(const Rect &rect, const GridArray &array, uint8_t *local);
 // What a reduction needs to know, besides which.
@@ -26,12 +28,14 @@ void reduce_large(Call &call, const Grid &grid, Reduction reduction, const Reduc
                   double *sum, double *error);
 
 // Multiplies, or masks with keep bytes, the blocks of a box.
-void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor);
+// Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
+void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor,
+                bool exact = false);
 void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
 // The same for a grid of large blocks, all of it, in parallel.
-void scale_large(Call &call, const Grid &grid, const double *factor);
+void scale_large(Call &call, const Grid &grid, const double *factor, bool exact = false);
 void mask_large(Call &call, const Grid &grid, const uint8_t *keep);
 
 // One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.

@@ -69,7 +69,8 @@ HWY_INLINE V LoadPiece(const double *p, int64_t i, int64_t count, double pad) {
   return hn::Load(D(), values);
 }
 
-ConditionedSums Conditioned(const double *w, const double *h, const double *a, int64_t n) {
+ConditionedSums Conditioned(const double *b, const double *r, int64_t n, double a_scale) {
+  const V scale = hn::Set(D(), a_scale);
   LaneSums weights;
   LaneSums products;
   LaneSums quotients;
@@ -78,35 +79,35 @@ ConditionedSums Conditioned(const double *w, const double *h, const double *a, i
   products.Clear();
   quotients.Clear();
   cubes.Clear();
-  ForPieces(n, [&](int64_t r, int64_t i, int64_t count) {
-    const V wi = LoadPiece(w, i, count, 0.0);
-    const V hi = LoadPiece(h, i, count, 1.0);
-    const V square = hn::Mul(wi, wi);
-    const V ai = LoadPiece(a, i, count, 0.0);
-    const V product_square = hn::Mul(ai, ai);
-    weights.Add(r, square);
-    products.Add(r, product_square);
-    quotients.Add(r, hn::Div(square, hi));
-    cubes.Add(r, hn::Mul(hi, product_square));
+  ForPieces(n, [&](int64_t lane, int64_t i, int64_t count) {
+    const V bi = LoadPiece(b, i, count, 0.0);
+    const V ri = LoadPiece(r, i, count, 1.0);
+    const V square = hn::Mul(bi, bi);
+    const V a = hn::Mul(hn::Div(bi, ri), scale);
+    const V a_square = hn::Mul(a, a);
+    weights.Add(lane, square);
+    products.Add(lane, a_square);
+    quotients.Add(lane, hn::Mul(square, ri));
+    cubes.Add(lane, hn::Div(a_square, ri));
   });
   return {weights.Rounded(), products.Rounded(), quotients.Rounded(), cubes.Rounded()};
 }
 
-SecularSums Secular(const double *a, const double *h, int64_t n, double nu) {
+SecularSums Secular(const double *b, const double *r, int64_t n, double nu) {
   const V one = hn::Set(D(), 1.0);
   const V vnu = hn::Set(D(), nu);
   LaneSums squares;
   LaneSums slopes;
   squares.Clear();
   slopes.Clear();
-  ForPieces(n, [&](int64_t r, int64_t i, int64_t count) {
-    const V ai = LoadPiece(a, i, count, 0.0);
-    const V hi = LoadPiece(h, i, count, 1.0);
-    const V reciprocal = hn::Div(one, hn::Add(one, hn::Mul(hi, vnu)));
-    const V q = hn::Mul(ai, reciprocal);
+  ForPieces(n, [&](int64_t lane, int64_t i, int64_t count) {
+    const V bi = LoadPiece(b, i, count, 0.0);
+    const V ri = LoadPiece(r, i, count, 1.0);
+    const V reciprocal = hn::Div(one, hn::Add(ri, vnu));
+    const V q = hn::Mul(bi, reciprocal);
     const V square = hn::Mul(q, q);
-    squares.Add(r, square);
-    slopes.Add(r, hn::Mul(hn::Mul(square, hi), reciprocal));
+    squares.Add(lane, square);
+    slopes.Add(lane, hn::Mul(square, reciprocal));
   });
   SecularSums result;
   squares.Total(&result.square, &result.square_error);

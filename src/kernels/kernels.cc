@@ -16,6 +16,8 @@ const Kernels *make_table() {
   fill_scale(table);
   fill_convert(table);
   fill_conditioned(table);
+  fill_select(table);
+  fill_shrink(table);
   return table;
 }
 

@@ -49,7 +49,8 @@ struct ReduceArgs {
   double eps;           // kCount
 };
 
-// y = factor * x, rounded once; factor 1 copies bits, factor 0 writes +0.
+// y = factor * x; factor 1 copies bits, factor 0 writes +0. The product is a double, rounded to the
+// dtype; with `exact_product` it is rounded once, as if the double had been exact.
 struct ScaleArgs {
   const std::byte *x;
   std::byte *y;
@@ -59,18 +60,35 @@ struct ScaleArgs {
   int64_t x_row, y_row;             // bytes
   const void *factor;               // double, or keep bytes (non-zero = 1)
   int64_t factor_step, factor_row;  // elements; a step of 0: one factor for the row
+  bool exact_product;
 };
 
-// Sums over one block for the conditioned proximal operator; compensated, kLanes virtual lanes.
+// Sums over one block for the conditioned proximal operator (core/conditioned.cc), of weights b and
+// radii r; compensated, kLanes virtual lanes.
 struct ConditionedSums {
-  double weights;    // sum w^2
-  double products;   // sum a^2
-  double quotients;  // sum w^2 / h
-  double cubes;      // sum h a^2
+  double weights;    // sum b^2
+  double products;   // sum a^2 for a = b / r, scaled
+  double quotients;  // sum b^2 r
+  double cubes;      // sum a^2 / r
 };
 struct SecularSums {
-  double square, square_error;  // sum q^2 for q = a / (1 + h nu), as an unevaluated sum
-  double slope;                 // sum q^2 h / (1 + h nu)
+  double square, square_error;  // sum q^2 for q = b / (r + nu), as an unevaluated sum
+  double slope;                 // sum q^2 / (r + nu)
+};
+
+// Scopes of at most this many blocks are ranked in registers.
+inline constexpr int64_t kFewBlocks = 32;
+
+// The top blocks of many scopes of `n` <= kFewBlocks blocks each.
+struct SelectFewArgs {
+  const double *scores;  // [scopes][n]
+  int64_t scopes;
+  int64_t n;
+  const int64_t *counts;  // [scopes]: how many to keep, in [0, n]
+  bool keep_ties;         // keep all that are tied with the last kept one
+  uint8_t *keep;          // [scopes][n]
+  int64_t *kept;          // added to
+  int64_t *ties;          // added to; see spk_report
 };
 
 struct Kernels {
@@ -81,10 +99,18 @@ struct Kernels {
   void (*scale[kDtypes])(const ScaleArgs &args);
   void (*mask[kDtypes])(const ScaleArgs &args);
   // Conversions of a row; `from_double` rounds once, to nearest even.
-  void (*to_double[kDtypes])(const std::byte *x, int64_t n, int64_t step, double *out);
-  void (*from_double[kDtypes])(const double *in, int64_t n, int64_t step, std::byte *y);
-  ConditionedSums (*conditioned_sums)(const double *w, const double *h, const double *a, int64_t n);
-  SecularSums (*secular_sums)(const double *a, const double *h, int64_t n, double nu);
+  void (*to_double[kDtypes])(const std::byte *x, int64_t n, int64_t step, double *out,
+                             int64_t out_step);
+  void (*from_double[kDtypes])(const double *in, int64_t n, int64_t in_step, std::byte *y,
+                               int64_t step);
+  ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
+  // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
+  void (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,
+                 double *factors);
+  // Scores to integers of the same order; see select.cc.
+  void (*rank_keys)(const double *scores, int64_t n, uint64_t *keys);
+  void (*select_few)(const SelectFewArgs &args);
+  SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 
 // The table of the best instruction set that this machine has.
@@ -92,8 +118,9 @@ const Kernels &kernels();
 
 // Folds the kLanes accumulators of each of `count` blocks into sum[i] (and error[i]).
 void fold_lanes(Reduction reduction, double *sum, double *error, int64_t count);
-// Combines one more partial accumulator into (sum, error).
-void combine(Reduction reduction, double *sum, double *error, double more, double more_error);
+// Combines `count` more partial accumulators into sums (and errors) that are `step` apart.
+void combine(Reduction reduction, int64_t count, const double *more, const double *more_error,
+             double *sum, double *error, int64_t step);
 
 DtypeIndex index_of_dtype(int32_t dtype);
 

@@ -86,10 +86,15 @@ inline Scaled exp2_of(DoubleDouble y) {
   return {1.0 + (x.high + (tail + x.low)), static_cast<int>(whole)};
 }
 
-// r^p for r in [0, 1], p > 0; exactly 1 for r = 1.
-inline double power_below_one(double r, double p) {
-  if (r == 0.0) return 0.0;
-  const DoubleDouble y = multiply(log2_of({r, 0.0}), {p, 0.0});
+// (x / max)^p for 0 <= x <= max, 0 < max, p > 0; exactly 1 for x = max. The exponents are taken
+// apart first, because the ratio itself may underflow where its power does not.
+inline double power_of_ratio(double x, double max, double p) {
+  if (x == 0.0) return 0.0;
+  int x_exponent = 0;
+  int max_exponent = 0;
+  const double ratio = std::frexp(x, &x_exponent) / std::frexp(max, &max_exponent);
+  const DoubleDouble whole = {static_cast<double>(x_exponent - max_exponent), 0.0};
+  const DoubleDouble y = multiply(add(whole, log2_of({ratio, 0.0})), {p, 0.0});
   if (y.high < -1100.0) return 0.0;
   const Scaled power = exp2_of(y);
   return std::ldexp(power.fraction, power.exponent);

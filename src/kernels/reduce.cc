@@ -140,8 +140,33 @@ HWY_INLINE V LoadSome(const T *x, int64_t step, int64_t count, double pad) {
 inline constexpr int64_t kRowLanes = 32;
 inline constexpr int64_t kGroups = kRowLanes / kN;
 
+// Rows of exactly kLanes * kEighths elements, at most kRowLanes: the same additions without a loop.
+template <class T, class Op, int64_t kEighths>
+HWY_NOINLINE void ReduceShortRows(const ReduceArgs &args) {
+  const D d;
+  const V eps = hn::Set(d, args.eps);
+  const V pad = hn::Set(d, Op::kPad);
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
+    double *sum = args.sum + row * args.sum_step;
+    for (int64_t l = 0; l < kLanes; l += kN) {
+      V lane = Op::Add(pad, Load(x + l), eps);
+      if constexpr (kEighths == 2) lane = Op::Join(lane, Op::Add(pad, Load(x + 8 + l), eps));
+      if constexpr (kEighths == 4) {
+        lane = Op::Join(lane, Op::Add(pad, Load(x + 16 + l), eps));
+        const V other = Op::Add(pad, Load(x + 8 + l), eps);
+        lane = Op::Join(lane, Op::Join(other, Op::Add(pad, Load(x + 24 + l), eps)));
+      }
+      hn::StoreU(Op::Join(hn::LoadU(d, sum + l), lane), d, sum + l);
+    }
+  }
+}
+
 template <class T, class Op>
 HWY_NOINLINE void ReduceAlongPlain(const ReduceArgs &args) {
+  if (args.step == 1 && args.n == kLanes) return ReduceShortRows<T, Op, 1>(args);
+  if (args.step == 1 && args.n == 2 * kLanes) return ReduceShortRows<T, Op, 2>(args);
+  if (args.step == 1 && args.n == 4 * kLanes) return ReduceShortRows<T, Op, 4>(args);
   const D d;
   const V eps = hn::Set(d, args.eps);
   for (int64_t row = 0; row < args.rows; ++row) {
@@ -324,40 +349,72 @@ void add_exact(double *sum, double *error, double b) {
 
 }  // namespace
 
-void combine(Reduction reduction, double *sum, double *error, double more, double more_error) {
+namespace {
+
+// One step of each kind of reduction: joins (more, more_error) into (sum, error).
+struct JoinSums {
+  static void join(double *sum, double *, double more, double) { *sum += more; }
+};
+struct JoinLarger {
+  static void join(double *sum, double *, double more, double) { *sum = larger(*sum, more); }
+};
+struct JoinSmaller {
+  static void join(double *sum, double *, double more, double) { *sum = smaller(*sum, more); }
+};
+struct JoinCompensated {
+  static void join(double *sum, double *error, double more, double more_error) {
+    *error += more_error;
+    add_exact(sum, error, more);
+  }
+};
+
+// Calls fn with the kind of a reduction.
+template <typename Fn>
+void with_join(Reduction reduction, Fn &&fn) {
   switch (reduction) {
     case kCount:
     case kSum:
     case kSumSquares:
-      *sum += more;
-      break;
+      return fn(JoinSums());
     case kMaxMagnitude:
     case kMax:
-      *sum = larger(*sum, more);
-      break;
+      return fn(JoinLarger());
     case kMinMagnitude:
     case kMin:
-      *sum = smaller(*sum, more);
-      break;
+      return fn(JoinSmaller());
     default:
-      *error += more_error;
-      add_exact(sum, error, more);
+      return fn(JoinCompensated());
   }
+}
+
+}  // namespace
+
+void combine(Reduction reduction, int64_t count, const double *more, const double *more_error,
+             double *sum, double *error, int64_t step) {
+  const bool compensated = is_compensated(reduction);
+  with_join(reduction, [&](auto kind) {
+    for (int64_t i = 0; i < count; ++i) {
+      kind.join(sum + i * step, compensated ? error + i * step : nullptr, more[i],
+                compensated ? more_error[i] : 0.0);
+    }
+  });
 }
 
 void fold_lanes(Reduction reduction, double *sum, double *error, int64_t count) {
   const bool compensated = is_compensated(reduction);
-  for (int64_t i = 0; i < count; ++i) {
-    double *lane = sum + i * kLanes;
-    double *lost = compensated ? error + i * kLanes : lane;
-    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-      for (int64_t l = 0; l < half; ++l) {
-        combine(reduction, lane + l, lost + l, lane[l + half], lost[l + half]);
+  with_join(reduction, [&](auto kind) {
+    for (int64_t i = 0; i < count; ++i) {
+      double *lane = sum + i * kLanes;
+      double *lost = compensated ? error + i * kLanes : lane;
+      for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+        for (int64_t l = 0; l < half; ++l) {
+          kind.join(lane + l, lost + l, lane[l + half], lost[l + half]);
+        }
       }
+      sum[i] = lane[0];
+      if (compensated) error[i] = lost[0];
     }
-    sum[i] = lane[0];
-    if (compensated) error[i] = lost[0];
-  }
+  });
 }
 
 }  // namespace spk

@@ -1,0 +1,343 @@
+/* Masks and multipliers: exact zeros, one rounding a product, in place and into other buffers. */
+#include <float.h>
+
+#include "support.h"
+
+/* --- masks --------------------------------------------------------------------------------- */
+
+static void masked_blocks_become_plus_zero(void **state) {
+  (void)state;
+  float x[] = {NAN, -INFINITY, -1, -0.0f, -2, NAN, 3, -0.0f};
+  uint8_t mask[] = {1, 255, 0, 0};
+  spk_block *block = blocks_of(SPK_F32, "(8)", DIMS(2));
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(x), NULL, 1, &U8(mask)));
+  assert_f32(x, 0, 0, 0, 0, -2, NAN, 3, -0.0f);
+  spk_block_release(block);
+}
+
+static void masks_leave_what_the_view_does_not_reach(void **state) {
+  (void)state;
+  double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  uint8_t mask[] = {1, 0, 0, 1};
+  spk_block *block = blocks_of(SPK_F64, "(2,2):(5,2)+1", NO_DIMS);
+  assert_ok(spk_block_apply_mask(NULL, block, &F64(x), NULL, 1, &U8(mask)));
+  assert_f64(x, 1, 0, 3, 4, 5, 6, 7, 8, 0, 10);
+  spk_block_release(block);
+}
+
+static void into_receives_the_result_and_leaves_are_only_read(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4, 5, 6};
+  float y[] = {-1, -2, -3, -4, -5, -6};
+  uint8_t mask[] = {0, 1};
+  spk_block *block = blocks_of(SPK_F32, "(2,2):(3,1)+1", DIMS(1, 2));
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(x), &F32(y), 1, &U8(mask)));
+  assert_f32(x, 1, 2, 3, 4, 5, 6);
+  assert_f32(y, -1, 2, 3, -4, 0, 0);
+  /* The same, with a layout of its own for the result. */
+  float z[] = {-1, -2, -3, -4};
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(x), &CONTIGUOUS(z, SPK_F32), 1, &U8(mask)));
+  assert_f32(z, 2, 3, 0, 0);
+  spk_block_release(block);
+}
+
+static void into_may_be_the_leaves_themselves(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4};
+  uint8_t mask[] = {0, 1, 1, 0};
+  spk_block *block = blocks_of(SPK_F32, "(4)", NO_DIMS);
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(x), &F32(x), 1, &U8(mask)));
+  assert_f32(x, 1, 0, 0, 4);
+  spk_block_release(block);
+}
+
+static void masks_of_16_bit_floats_and_couplings(void **state) {
+  (void)state;
+  uint16_t x[] = {0x7e01, 0x3c00, 0x8000, 0x7d01};
+  uint16_t y[] = {0xff81, 0x3f80};
+  uint8_t mask[] = {1, 0};
+  const spk_buffer leaves[] = {F16(x), BF16(y)};
+  spk_block *block =
+      coupled_blocks(blocks_of(SPK_F16, "(4)", DIMS(2)), blocks_of(SPK_BF16, "(2)", DIMS(1)), NULL);
+  assert_ok(spk_block_apply_mask(NULL, block, leaves, NULL, 2, &U8(mask)));
+  assert_words(x, 0, 0, 0x8000, 0x7d01);
+  assert_words(y, 0, 0x3f80);
+  spk_block_release(block);
+}
+
+static void large_blocks_are_masked_whole(void **state) {
+  (void)state;
+  static float x[3][70000];
+  uint8_t mask[] = {0, 1, 0};
+  for (int b = 0; b < 3; ++b) {
+    for (int i = 0; i < 70000; ++i) x[b][i] = (float)(b + 1);
+  }
+  const spk_buffer leaf = {x, 210000, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_block *block = blocks_of(SPK_F32, "(3,70000)", DIMS(1, 0));
+  assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &U8(mask)));
+  for (int i = 0; i < 70000; ++i) {
+    assert_f32(&x[0][i], 1);
+    assert_f32(&x[1][i], 0);
+    assert_f32(&x[2][i], 3);
+  }
+  spk_block_release(block);
+}
+
+/* --- multipliers --------------------------------------------------------------------------- */
+
+static void multipliers_may_have_any_float_dtype(void **state) {
+  (void)state;
+  float f32[] = {2, -0.5f};
+  double f64[] = {2, -0.5};
+  uint16_t f16[] = {0x4000, 0xb800};
+  uint16_t bf16[] = {0x4000, 0xbf00};
+  const spk_buffer multipliers[] = {F32(f32), F64(f64), F16(f16), BF16(bf16)};
+  spk_block *block = blocks_of(SPK_F32, "(4)", DIMS(2));
+  for (int64_t i = 0; i < COUNT(multipliers); ++i) {
+    float x[] = {1, 2, 3, 4};
+    assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &multipliers[i]));
+    assert_f32(x, 2, 4, -1.5f, -2);
+  }
+  spk_block_release(block);
+}
+
+static void multiplied_by_zero_is_plus_zero(void **state) {
+  (void)state;
+  float factors[] = {0.0f, -0.0f};
+  const int64_t lengths[] = {1, 3, 9};
+  for (int64_t i = 0; i < COUNT(lengths); ++i) {
+    float x[2 * 9];
+    const float values[] = {NAN, INFINITY, -INFINITY, -1, 1, -0.0f, NAN, -NAN, FLT_MAX};
+    const int64_t numel = 2 * lengths[i];
+    for (int64_t e = 0; e < numel; ++e) x[e] = values[e % lengths[i]];
+    spk_view *view = NULL;
+    spk_block *block = NULL;
+    assert_ok(spk_view_create(SPK_F32, DIMS(numel), NULL, 0, &view));
+    assert_ok(spk_block_create(view, DIMS(lengths[i]), NULL, &block));
+    assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &F32(factors)));
+    for (int64_t e = 0; e < numel; ++e) assert_f32(x + e, 0);
+    spk_block_release(block);
+    spk_view_release(view);
+  }
+}
+
+static void multiplied_by_one_is_untouched(void **state) {
+  (void)state;
+  /* Signalling NaN, quiet NaN with payload, -0, a denormal. */
+  const uint32_t words[] = {0x7f800001, 0xffc12345, 0x80000000, 0x00000001};
+  const int64_t lengths[] = {1, 2, 4};
+  for (int64_t i = 0; i < COUNT(lengths); ++i) {
+    float x[4];
+    float y[4] = {0};
+    float ones[4] = {1, 1, 1, 1};
+    memcpy(x, words, sizeof x);
+    spk_view *view = view_of(SPK_F32, "(4)");
+    spk_block *block = NULL;
+    assert_ok(spk_block_create(view, DIMS(lengths[i]), NULL, &block));
+    spk_buffer factors = F32(ones);
+    factors.numel = 4 / lengths[i];
+    assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), &F32(y), 1, &factors));
+    assert_memory_equal(y, words, sizeof y);
+    assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &factors));
+    assert_memory_equal(x, words, sizeof x);
+    spk_block_release(block);
+    spk_view_release(view);
+  }
+}
+
+/* 9 copies of a number times a factor: in blocks of one, in one block, and with gaps between. The
+ * four are one number, or the test fails. */
+enum { kCopies = 9 };
+
+static uint16_t product16(int32_t dtype, uint16_t x, spk_buffer factor) {
+  const char *views[] = {"(9)", "(9)", "(9):(2)", "(9):(-2)+16"};
+  const int64_t blocks[] = {1, kCopies, 1, kCopies};
+  uint16_t result[4];
+  for (int i = 0; i < 4; ++i) {
+    uint16_t copies[2 * kCopies];
+    double factors[kCopies];
+    for (int c = 0; c < 2 * kCopies; ++c) copies[c] = x;
+    const size_t size = (size_t)(factor.dtype & 0xff) / 8;
+    char *next = (char *)factors;
+    for (int c = 0; c < kCopies; ++c) memcpy(next + (size_t)c * size, factor.data, size);
+    const spk_buffer multiplier = {factors, kCopies / blocks[i], factor.dtype, SPK_LAYOUT_VIEW,
+                                   NULL};
+    spk_block *block = blocks_of(dtype, views[i], DIMS(blocks[i]));
+    assert_ok(spk_block_apply_multiplier(NULL, block, &BUFFER(copies, dtype, SPK_LAYOUT_VIEW, NULL),
+                                         NULL, 1, &multiplier));
+    spk_block_release(block);
+    const int gap = i < 2 ? 1 : 2;
+    result[i] = copies[0];
+    for (int c = 0; c < kCopies; ++c) assert_int_equal(copies[c * gap], result[i]);
+  }
+  for (int i = 1; i < 4; ++i) assert_int_equal(result[i], result[0]);
+  return result[0];
+}
+
+#define assert_product(dtype, x, factor, want)                       \
+  do {                                                               \
+    float factor_[] = {(factor)};                                    \
+    assert_int_equal(product16((dtype), (x), F32(factor_)), (want)); \
+  } while (0)
+
+static void f16_products_are_rounded_once_to_even(void **state) {
+  (void)state;
+  assert_product(SPK_F16, 0x3c01, 1 + 0x1p-10f, 0x3c02); /* 1 + 2^-9 + 2^-20 */
+  /* Ties: 1.5 + 1.5 units, 1.5 + 4.5 units. */
+  assert_product(SPK_F16, 0x3c01, 1.5f, 0x3e02);
+  assert_product(SPK_F16, 0x3c03, 1.5f, 0x3e04);
+  assert_product(SPK_F16, 0x3c03, -1.5f, 0xbe04);
+  /* 65504 times less and more than 65520 / 65504; 65520 itself is a tie. */
+  assert_product(SPK_F16, 0x7bff, 1 + 0x1p-12f, 0x7bff);
+  assert_product(SPK_F16, 0x7bff, 1 + 0x1p-11f, 0x7c00);
+  assert_product(SPK_F16, 0x7800, 2 - 0x1p-11f, 0x7c00);
+  assert_product(SPK_F16, 0x7bff, -1e30f, 0xfc00);
+  /* Subnormals: half a unit, one and a half, and the smallest normal number. */
+  assert_product(SPK_F16, 0x0001, 0.5f, 0x0000);
+  assert_product(SPK_F16, 0x0001, 0.75f, 0x0001);
+  assert_product(SPK_F16, 0x0003, 0.5f, 0x0002);
+  assert_product(SPK_F16, 0x8003, 0.5f, 0x8002);
+  assert_product(SPK_F16, 0x07ff, 0.5f, 0x0400);
+  assert_product(SPK_F16, 0x7c00, -2.0f, 0xfc00);
+  /* 1 + 2^-11 + 3 * 2^-26: as a float it is the tie 1 + 2^-11. */
+  assert_product(SPK_F16, 0x4500, 13428327 * 0x1p-26f, 0x3c01);
+  assert_product(SPK_F16, 0xc500, 13428327 * 0x1p-26f, 0xbc01);
+}
+
+static void bf16_products_are_rounded_once_to_even(void **state) {
+  (void)state;
+  assert_product(SPK_BF16, 0x3f81, 1 + 0x1p-7f, 0x3f82); /* 1 + 2^-6 + 2^-14 */
+  assert_product(SPK_BF16, 0x3f81, 1.5f, 0x3fc2);
+  assert_product(SPK_BF16, 0x3f83, 1.5f, 0x3fc4);
+  assert_product(SPK_BF16, 0xbf83, 1.5f, 0xbfc4);
+  assert_product(SPK_BF16, 0x7f7f, 2.0f, 0x7f80);
+  assert_product(SPK_BF16, 0x7f7f, 1 + 0x1p-9f, 0x7f7f);
+  assert_product(SPK_BF16, 0x7f00, 2 - 0x1p-8f, 0x7f80); /* the tie below 2^128 */
+  assert_product(SPK_BF16, 0x0001, 0.5f, 0x0000);
+  assert_product(SPK_BF16, 0x0003, 0.5f, 0x0002);
+  assert_product(SPK_BF16, 0x00ff, 0.5f, 0x0080);
+  assert_product(SPK_BF16, 0xff80, 2.0f, 0xff80);
+  /* 1 + 2^-8 + 2^-25: as a float it is the tie 1 + 2^-8. */
+  assert_product(SPK_BF16, 0x40a0, 13474202 * 0x1p-26f, 0x3f81);
+}
+
+static void nan_times_a_number_stays_nan(void **state) {
+  (void)state;
+  float factor[] = {2};
+  const uint16_t half = product16(SPK_F16, 0x7c01, F32(factor));
+  assert_true((half & 0x7c00) == 0x7c00 && (half & 0x03ff) != 0);
+  const uint16_t brain = product16(SPK_BF16, 0x7f81, F32(factor));
+  assert_true((brain & 0x7f80) == 0x7f80 && (brain & 0x007f) != 0);
+  factor[0] = NAN;
+  const uint16_t one = product16(SPK_F16, 0x3c00, F32(factor));
+  assert_true((one & 0x7c00) == 0x7c00 && (one & 0x03ff) != 0);
+  factor[0] = 1;
+  assert_int_equal(product16(SPK_F16, 0x7c01, F32(factor)), 0x7c01);
+  assert_int_equal(product16(SPK_BF16, 0xff81, F32(factor)), 0xff81);
+}
+
+static float product32(float x, spk_buffer factor) {
+  spk_block *block = blocks_of(SPK_F32, "(1)", NO_DIMS);
+  float result[] = {x};
+  assert_ok(spk_block_apply_multiplier(NULL, block, &F32(result), NULL, 1, &factor));
+  spk_block_release(block);
+  return result[0];
+}
+
+static void f32_products_are_rounded_once_to_even(void **state) {
+  (void)state;
+  float factor[] = {1 + 0x1p-23f};
+  assert_int_equal(bits_of(product32(1 + 0x1p-23f, F32(factor))), 0x3f800002);
+  factor[0] = 1.5f;
+  assert_int_equal(bits_of(product32(1 + 0x1p-23f, F32(factor))), 0x3fc00002);
+  factor[0] = 0.5f;
+  assert_int_equal(bits_of(product32(float_of(3), F32(factor))), 2);
+  assert_int_equal(bits_of(product32(float_of(0x80000001), F32(factor))), 0x80000000);
+  factor[0] = 2;
+  assert_int_equal(bits_of(product32(-FLT_MAX, F32(factor))), 0xff800000);
+}
+
+static void products_with_double_multipliers_are_rounded_once(void **state) {
+  (void)state;
+  /* 1 + 2^-24 + 2^-54: as a double it is the tie 1 + 2^-24. */
+  double factor[] = {6004799861074603 * 0x1p-54};
+  assert_int_equal(bits_of(product32(3, F64(factor))), 0x3f800001);
+  /* 1 + 2^-11 + 2^-55. */
+  factor[0] = 7209277841001677 * 0x1p-55;
+  assert_int_equal(product16(SPK_F16, 0x4500, F64(factor)), 0x3c01);
+  /* 1 + 2^-8 + 2^-53. */
+  factor[0] = 7233906901463860 * 0x1p-55;
+  assert_int_equal(product16(SPK_BF16, 0x40a0, F64(factor)), 0x3f81);
+}
+
+static void f64_products(void **state) {
+  (void)state;
+  double x[] = {3, DBL_MAX, 0x1p-1074, NAN};
+  double factors[] = {1.0 / 3.0, 2, 0.5, 0};
+  spk_block *block = blocks_of(SPK_F64, "(4)", NO_DIMS);
+  assert_ok(spk_block_apply_multiplier(NULL, block, &F64(x), NULL, 1, &F64(factors)));
+  assert_f64(x, 1, INFINITY, 0, 0);
+  spk_block_release(block);
+}
+
+static void multipliers_of_couplings_go_into_other_buffers(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4};
+  uint16_t y[] = {0x3c00, 0x4000}; /* 1, 2 as f16 */
+  float x_into[] = {9, 9, 9, 9};
+  uint16_t y_into[] = {9, 9};
+  float factors[] = {2, 0};
+  const int32_t orders[] = {0, 1, 1, 0};
+  spk_block *block = coupled_blocks(blocks_of(SPK_F32, "(2,2)", DIMS(1, 2)),
+                                    blocks_of(SPK_F16, "(1,2)", NO_DIMS), orders);
+  const spk_buffer leaves[] = {F32(x), F16(y)};
+  const spk_buffer into[] = {F32(x_into), F16(y_into)};
+  assert_ok(spk_block_apply_multiplier(NULL, block, leaves, into, 2, &F32(factors)));
+  assert_f32(x_into, 2, 4, 0, 0);
+  assert_words(y_into, 0x4000, 0);
+  assert_f32(x, 1, 2, 3, 4);
+  assert_words(y, 0x3c00, 0x4000);
+  spk_block_release(block);
+}
+
+/* --- a view alone -------------------------------------------------------------------------- */
+
+static void views_take_masks_and_multipliers(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float y[8];
+  uint8_t mask[] = {0, 1, 1, 0};
+  float factors[] = {1, 10};
+  spk_view *view = view_of(SPK_F32, "(2,4)");
+  assert_ok(spk_view_apply_mask(NULL, view, &F32(x), &F32(y), DIMS(1, 2), &U8(mask)));
+  assert_f32(y, 1, 2, 0, 0, 0, 0, 7, 8);
+  assert_ok(spk_view_apply_multiplier(NULL, view, &F32(x), NULL, DIMS(1, 0), &F32(factors)));
+  assert_f32(x, 1, 2, 3, 4, 50, 60, 70, 80);
+  uint8_t each[] = {0, 1, 0, 1, 0, 1, 0, 1};
+  assert_ok(spk_view_apply_mask(NULL, view, &F32(x), NULL, NO_DIMS, &U8(each)));
+  assert_f32(x, 1, 0, 3, 0, 50, 0, 70, 0);
+  spk_view_release(view);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(masked_blocks_become_plus_zero),
+      TEST(masks_leave_what_the_view_does_not_reach),
+      TEST(into_receives_the_result_and_leaves_are_only_read),
+      TEST(into_may_be_the_leaves_themselves),
+      TEST(masks_of_16_bit_floats_and_couplings),
+      TEST(large_blocks_are_masked_whole),
+      TEST(multipliers_may_have_any_float_dtype),
+      TEST(multiplied_by_zero_is_plus_zero),
+      TEST(multiplied_by_one_is_untouched),
+      TEST(f16_products_are_rounded_once_to_even),
+      TEST(bf16_products_are_rounded_once_to_even),
+      TEST(nan_times_a_number_stays_nan),
+      TEST(f32_products_are_rounded_once_to_even),
+      TEST(products_with_double_multipliers_are_rounded_once),
+      TEST(f64_products),
+      TEST(multipliers_of_couplings_go_into_other_buffers),
+      TEST(views_take_masks_and_multipliers),
+  };
+  return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
+}

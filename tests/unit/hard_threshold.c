@@ -1,0 +1,239 @@
+/* Hard thresholding of blocks and scopes: strict comparison, values of their own, reports. */
+#include "support.h"
+
+static void a_norm_equal_to_its_threshold_survives(void **state) {
+  (void)state;
+  const float norms_5_5_1[] = {3, -4, 0, 5, 1, 0};
+  float thresholds[] = {5};
+  float x[6];
+  spk_block *block = blocks_of(SPK_F32, "(6)", DIMS(2));
+  memcpy(x, norms_5_5_1, sizeof x);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), NULL, NULL));
+  assert_f32(x, 3, -4, 0, 5, 0, 0);
+  double above[] = {nextafter(5.0, 6.0)};
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(above), NULL, NULL));
+  assert_f32(x, 0, 0, 0, 0, 0, 0);
+  spk_block_release(block);
+}
+
+static void every_block_may_have_its_threshold(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4, 5, 6};
+  double thresholds[] = {1.5, 2, 3.5, 3.5, INFINITY, -INFINITY};
+  spk_block *block = blocks_of(SPK_F32, "(2,3)", NO_DIMS);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(thresholds), NULL, NULL));
+  assert_f32(x, 0, 2, 0, 4, 0, 6);
+  spk_block_release(block);
+}
+
+static void norms_are_rounded_to_the_score_dtype_first(void **state) {
+  (void)state;
+  /* The norm of (1, 2^-13) is 1 + 2^-27, as a float 1. */
+  float x[] = {1, 0x1p-13f};
+  double y[] = {1, 0x1p-13};
+  double thresholds[] = {1 + 0x1p-30};
+  spk_block *block = blocks_of(SPK_F32, "(2)", DIMS(2));
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(thresholds), NULL, NULL));
+  assert_f32(x, 0, 0);
+  spk_block_release(block);
+  block = blocks_of(SPK_F64, "(2)", DIMS(2));
+  assert_ok(spk_block_hard_threshold(NULL, block, &F64(y), NULL, 1, &F64(thresholds), NULL, NULL));
+  assert_f64(y, 1, 0x1p-13);
+  spk_block_release(block);
+}
+
+static void special_norms(void **state) {
+  (void)state;
+  float x[] = {NAN, 1, -INFINITY, 1, 0, -0.0f, 1, 1};
+  float infinity[] = {INFINITY};
+  spk_block *block = blocks_of(SPK_F32, "(8)", DIMS(2));
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(infinity), NULL, NULL));
+  assert_f32(x, NAN, 1, -INFINITY, 1, 0, 0, 0, 0);
+  /* Zero and negative thresholds keep all. */
+  float low[] = {0, -1, -INFINITY, 0};
+  float y[] = {0, -0.0f, 0, 0, -0.0f, -0.0f, 1, NAN};
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(y), NULL, 1, &F32(low), NULL, NULL));
+  assert_f32(y, 0, -0.0f, 0, 0, -0.0f, -0.0f, 1, NAN);
+  spk_block_release(block);
+}
+
+static void values_decide_for_the_weights(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4};
+  double values[] = {4, 3, NAN, 1};
+  float thresholds[] = {3};
+  const spk_buffer contiguous = CONTIGUOUS(values, SPK_F64);
+  const spk_hard_options options = {sizeof options, &contiguous};
+  spk_block *block = blocks_of(SPK_F32, "(4):(-1)+3", NO_DIMS);
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), &options, NULL));
+  /* Value i belongs to element i of the view, which is x[3 - i]. */
+  assert_f32(x, 0, 2, 3, 4);
+  spk_block_release(block);
+}
+
+static void values_may_be_the_weights_that_are_written(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4};
+  float thresholds[] = {3};
+  const spk_buffer leaf = F32(x);
+  const spk_hard_options options = {sizeof options, &leaf};
+  spk_block *block = blocks_of(SPK_F32, "(4)", NO_DIMS);
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F32(thresholds), &options, NULL));
+  assert_f32(x, 0, 0, 3, 4);
+  spk_block_release(block);
+}
+
+static void the_report_counts_blocks(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4, NAN};
+  float into[5];
+  float thresholds[] = {3};
+  spk_report report = {sizeof report, -7, -7, -7, -7, -7};
+  spk_block *block = blocks_of(SPK_F32, "(5)", NO_DIMS);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), &F32(into), 1, &F32(thresholds), NULL,
+                                     &report));
+  assert_f32(x, 1, 2, 3, 4, NAN);
+  assert_f32(into, 0, 0, 3, 4, NAN);
+  assert_int_equal(report.struct_size, sizeof report);
+  assert_i64(&report.total, 5, -1, 3, 0, 0);
+  spk_block_release(block);
+}
+
+static void an_older_report_receives_the_fields_it_has(void **state) {
+  (void)state;
+  float x[] = {1, 2};
+  float thresholds[] = {2};
+  spk_report report = {offsetof(spk_report, achieved), -7, -7, -7, -7, -7};
+  spk_block *block = blocks_of(SPK_F32, "(2)", NO_DIMS);
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), NULL, &report));
+  assert_i64(&report.total, 2, -1, -7, -7, -7);
+  spk_block_release(block);
+}
+
+static void a_newer_report_keeps_its_further_fields(void **state) {
+  (void)state;
+  struct {
+    spk_report report;
+    int64_t further;
+  } newer = {{sizeof newer, 0, 0, 0, 0, 0}, 42};
+  float x[] = {1, 2};
+  float thresholds[] = {2};
+  spk_block *block = blocks_of(SPK_F32, "(2)", NO_DIMS);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), NULL,
+                                     &newer.report));
+  assert_int_equal(newer.report.achieved, 1);
+  assert_int_equal(newer.report.struct_size, sizeof newer);
+  assert_int_equal(newer.further, 42);
+  spk_block_release(block);
+}
+
+static void options_of_other_versions_are_read(void **state) {
+  (void)state;
+  float x[] = {1, 2};
+  float values[] = {2, 1};
+  float thresholds[] = {2};
+  const spk_buffer buffer = F32(values);
+  /* A struct that ends before `values`. */
+  const spk_hard_options older = {offsetof(spk_hard_options, values), &buffer};
+  spk_block *block = blocks_of(SPK_F32, "(2)", NO_DIMS);
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), &older, NULL));
+  assert_f32(x, 0, 2);
+  /* One that goes on, with fields that ask for nothing. */
+  const struct {
+    spk_hard_options options;
+    int64_t further[4];
+  } newer = {{sizeof newer, &buffer}, {0}};
+  float y[] = {1, 2};
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(y), NULL, 1, &F32(thresholds),
+                                     &newer.options, NULL));
+  assert_f32(y, 1, 0);
+  spk_block_release(block);
+}
+
+static void couplings_live_or_die_together(void **state) {
+  (void)state;
+  float x[] = {3, 1, 0, 0};
+  uint16_t y[] = {0x4080, 0x3f80, 0x4040, 0x4000}; /* 4, 1, 3, 2 as bf16 */
+  float thresholds[] = {5, 1.5f, 3, 2.5f};
+  const spk_buffer leaves[] = {F32(x), BF16(y)};
+  spk_block *block =
+      coupled_blocks(blocks_of(SPK_F32, "(4)", NO_DIMS), blocks_of(SPK_BF16, "(4)", NO_DIMS), NULL);
+  /* Norms 5, sqrt(2), 3, 2. */
+  assert_ok(spk_block_hard_threshold(NULL, block, leaves, NULL, 2, &F32(thresholds), NULL, NULL));
+  assert_f32(x, 3, 0, 0, 0);
+  assert_words(y, 0x4080, 0, 0x4040, 0);
+  spk_block_release(block);
+}
+
+static void scopes_have_thresholds_of_their_own(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 1, 2, 3};
+  float thresholds[] = {2, 3};
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  spk_scope *scope = scopes_over(blocks_of(SPK_F32, "(2,3)", NO_DIMS), DIMS(1, 3));
+  assert_ok(
+      spk_scope_hard_threshold(NULL, scope, &F32(x), NULL, 1, &F32(thresholds), NULL, &report));
+  assert_f32(x, 0, 2, 3, 0, 0, 3);
+  assert_i64(&report.total, 6, -1, 3, 0, 0);
+  spk_scope_release(scope);
+}
+
+static void scope_couplings_take_one_threshold_for_all(void **state) {
+  (void)state;
+  float x[] = {1, 4, 2, 5};
+  double y[] = {0, 3, 4, 4};
+  double values_y[] = {9, 9, 0, 0};
+  double thresholds[] = {3};
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  const spk_buffer leaves[] = {F32(x), F64(y)};
+  const spk_buffer values[] = {F32(x), F64(values_y)};
+  const spk_hard_options options = {sizeof options, values};
+  spk_scope *scope = coupled_scopes(scopes_over(blocks_of(SPK_F32, "(4)", NO_DIMS), DIMS(2)),
+                                    scopes_over(blocks_of(SPK_F64, "(4)", DIMS(2)), DIMS(1)), NULL);
+  assert_ok(
+      spk_scope_hard_threshold(NULL, scope, leaves, NULL, 2, &F64(thresholds), &options, &report));
+  assert_f32(x, 0, 4, 0, 5);
+  assert_f64(y, 0, 3, 0, 0);
+  assert_i64(&report.total, 6, -1, 3, 0, 0);
+  spk_scope_release(scope);
+}
+
+static void large_blocks(void **state) {
+  (void)state;
+  static float x[2 * 90000];
+  for (int i = 0; i < 90000; ++i) x[i] = 1;
+  x[90000] = 299;
+  float thresholds[] = {300};
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  spk_block *block = blocks_of(SPK_F32, "(180000)", DIMS(90000));
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), NULL, &report));
+  for (int i = 0; i < 90000; ++i) assert_f32(x + i, 1);
+  assert_f32(x + 90000, 0);
+  assert_int_equal(report.achieved, 1);
+  spk_block_release(block);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(a_norm_equal_to_its_threshold_survives),
+      TEST(every_block_may_have_its_threshold),
+      TEST(norms_are_rounded_to_the_score_dtype_first),
+      TEST(special_norms),
+      TEST(values_decide_for_the_weights),
+      TEST(values_may_be_the_weights_that_are_written),
+      TEST(the_report_counts_blocks),
+      TEST(an_older_report_receives_the_fields_it_has),
+      TEST(a_newer_report_keeps_its_further_fields),
+      TEST(options_of_other_versions_are_read),
+      TEST(couplings_live_or_die_together),
+      TEST(scopes_have_thresholds_of_their_own),
+      TEST(scope_couplings_take_one_threshold_for_all),
+      TEST(large_blocks),
+  };
+  return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
+}

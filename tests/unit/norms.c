@@ -1,0 +1,399 @@
+/* Lp norms: all p, special values, the whole range of each dtype, couplings, scopes. */
+#include <fenv.h>
+#include <float.h>
+
+#include "support.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+/* The norm of all elements of a buffer, as one block. */
+static double norm_of(double p, spk_buffer buffer) {
+  const int64_t span = 0;
+  spk_view *view = NULL;
+  spk_block *block = NULL;
+  assert_ok(spk_view_create(buffer.dtype, 1, &buffer.numel, NULL, 0, &view));
+  assert_ok(spk_block_create(view, 1, &span, NULL, &block));
+  double result[1] = {-1};
+  float rounded[1] = {-1};
+  const bool is_double = spk_block_score_dtype(block) == SPK_F64;
+  const spk_buffer out = is_double ? F64(result) : F32(rounded);
+  assert_ok(spk_block_norms(NULL, block, &buffer, 1, p, &out));
+  spk_block_release(block);
+  spk_view_release(view);
+  return is_double ? result[0] : (double)rounded[0];
+}
+
+#define assert_norm(p, buffer, want) assert_f64(((double[]){norm_of(p, buffer)}), want)
+/* Relative error. */
+#define assert_norm_near(p, buffer, want, error) \
+  assert_near(norm_of(p, buffer), want, (error) * (want))
+
+static double two_to(int exponent) {
+  return ldexp(1.0, exponent);
+}
+
+/* --- p ------------------------------------------------------------------------------------- */
+
+static void norms_with_every_kind_of_p(void **state) {
+  (void)state;
+  float x[] = {3, -4, 0, -0.0f, 12};
+  assert_norm(0, F32(x), 3);
+  assert_norm(1, F32(x), 19);
+  assert_norm(2, F32(x), 13);
+  assert_norm(INFINITY, F32(x), 12);
+  assert_norm(-INFINITY, F32(x), 0);
+  double y[] = {-3, 4, 12};
+  assert_norm(0, F64(y), 3);
+  assert_norm(1, F64(y), 19);
+  assert_norm(2, F64(y), 13);
+  assert_norm(INFINITY, F64(y), 12);
+  assert_norm(-INFINITY, F64(y), 3);
+}
+
+static void other_p_keep_their_error_bound(void **state) {
+  (void)state;
+  double x[] = {1, -2, 3, -4};
+  assert_norm_near(3, F64(x), 4.6415888336127789, (8 + 16 / 3.0) * DBL_EPSILON / 2);
+  /* (1 + sqrt(2) + sqrt(3) + 2)^2 */
+  assert_norm_near(0.5, F64(x), 37.776565705218190, (8 + 16 / 0.5) * DBL_EPSILON / 2);
+  double ones[] = {1, 1};
+  assert_norm_near(1000, F64(ones), 1.0006933874625806, (8 + 16 / 1000.0) * DBL_EPSILON / 2);
+  assert_norm_near(0.01, F64(ones), two_to(100), (8 + 16 / 0.01) * DBL_EPSILON / 2);
+  float sixteen[16];
+  for (int i = 0; i < 16; ++i) sixteen[i] = -2.0f;
+  assert_norm(4, F32(sixteen), 4);
+  assert_norm_near(2.5, F32(sixteen), 2 * 3.0314331330207962, FLT_EPSILON / 2);
+}
+
+static void a_single_element_has_its_magnitude_as_norm(void **state) {
+  (void)state;
+  const double p[] = {0.01, 0.5, 1, 2, 3, 1000, INFINITY, -INFINITY};
+  float x[] = {-0.7f};
+  for (int64_t i = 0; i < COUNT(p); ++i) assert_norm(p[i], F32(x), 0.7f);
+  assert_norm(0, F32(x), 1);
+}
+
+static void zero_blocks_have_norm_plus_zero(void **state) {
+  (void)state;
+  const double p[] = {0, 0.5, 1, 2, 3, INFINITY, -INFINITY};
+  float x[] = {-0.0f, 0.0f, -0.0f};
+  double y[] = {-0.0, -0.0};
+  for (int64_t i = 0; i < COUNT(p); ++i) {
+    assert_norm(p[i], F32(x), 0.0);
+    assert_norm(p[i], F64(y), 0.0);
+  }
+}
+
+/* --- special values ------------------------------------------------------------------------ */
+
+static void nan_is_a_nonzero_and_else_propagates(void **state) {
+  (void)state;
+  const double p[] = {0.5, 1, 2, 3, INFINITY, -INFINITY};
+  float x[] = {1, NAN, 0};
+  float y[] = {INFINITY, 1, NAN};
+  double z[] = {NAN, -INFINITY, 0};
+  for (int64_t i = 0; i < COUNT(p); ++i) {
+    assert_norm(p[i], F32(x), NAN);
+    assert_norm(p[i], F32(y), NAN);
+    assert_norm(p[i], F64(z), NAN);
+  }
+  assert_norm(0, F32(x), 2);
+  assert_norm(0, F32(y), 3);
+  assert_norm(0, F64(z), 2);
+}
+
+static void infinity_is_a_number(void **state) {
+  (void)state;
+  const double p[] = {0.5, 1, 2, 3, INFINITY};
+  float x[] = {1, -INFINITY, 0.5f};
+  double y[] = {1, -INFINITY, 0.5};
+  for (int64_t i = 0; i < COUNT(p); ++i) {
+    assert_norm(p[i], F32(x), INFINITY);
+    assert_norm(p[i], F64(y), INFINITY);
+  }
+  assert_norm(-INFINITY, F32(x), 0.5);
+  assert_norm(-INFINITY, F64(y), 0.5);
+  assert_norm(0, F32(x), 3);
+  float infinities[] = {-INFINITY, INFINITY};
+  assert_norm(-INFINITY, F32(infinities), INFINITY);
+}
+
+/* --- range --------------------------------------------------------------------------------- */
+
+static void f32_neither_overflows_nor_underflows_on_the_way(void **state) {
+  (void)state;
+  const int exponents[] = {100, 124, -100, -149};
+  for (int64_t i = 0; i < COUNT(exponents); ++i) {
+    const double unit = two_to(exponents[i]);
+    float x[] = {(float)(3 * unit), (float)(-4 * unit)};
+    assert_norm(2, F32(x), 5 * unit);
+    assert_norm(1, F32(x), 7 * unit);
+    assert_norm(INFINITY, F32(x), 4 * unit);
+    assert_norm(-INFINITY, F32(x), 3 * unit);
+    assert_norm(0, F32(x), 2);
+  }
+  float huge[] = {3e30f, 4e30f};
+  assert_norm_near(2, F32(huge), 5e30, FLT_EPSILON);
+  /* The result alone is too large for a float. */
+  float largest[] = {FLT_MAX, FLT_MAX};
+  assert_norm(2, F32(largest), INFINITY);
+  assert_norm(1, F32(largest), INFINITY);
+  assert_norm(INFINITY, F32(largest), FLT_MAX);
+}
+
+static void f64_neither_overflows_nor_underflows_on_the_way(void **state) {
+  (void)state;
+  const int exponents[] = {1000, 1020, -1000, -1074};
+  for (int64_t i = 0; i < COUNT(exponents); ++i) {
+    const double unit = two_to(exponents[i]);
+    double x[] = {3 * unit, -4 * unit};
+    assert_norm(2, F64(x), 5 * unit);
+    assert_norm(1, F64(x), 7 * unit);
+    assert_norm(INFINITY, F64(x), 4 * unit);
+  }
+  double huge[] = {3e300, 4e300};
+  assert_norm_near(2, F64(huge), 5e300, 2 * DBL_EPSILON);
+  assert_norm_near(3, F64(huge), 4e300 * cbrt(1 + 27.0 / 64), 40 * DBL_EPSILON);
+  double tiny[] = {3e-300, 4e-300};
+  assert_norm_near(2, F64(tiny), 5e-300, 2 * DBL_EPSILON);
+  assert_norm_near(3, F64(tiny), 4e-300 * cbrt(1 + 27.0 / 64), 40 * DBL_EPSILON);
+  double mixed[] = {1e300, two_to(-1074)};
+  assert_norm(2, F64(mixed), 1e300);
+  assert_norm(-INFINITY, F64(mixed), two_to(-1074));
+}
+
+static void f16_and_bf16_are_read_exactly(void **state) {
+  (void)state;
+  uint16_t half[] = {0x4200, 0xc400}; /* 3, -4 */
+  assert_norm(2, F16(half), 5);
+  assert_norm(1, F16(half), 7);
+  uint16_t half_subnormals[] = {0x0003, 0x8004}; /* 3 and -4 times 2^-24 */
+  assert_norm(2, F16(half_subnormals), 5 * two_to(-24));
+  uint16_t half_largest[] = {0x7bff, 0x7bff}; /* 65504 */
+  assert_norm(1, F16(half_largest), 131008);
+  uint16_t half_special[] = {0xfc00, 0x3c00}; /* -inf, 1 */
+  assert_norm(2, F16(half_special), INFINITY);
+  assert_norm(-INFINITY, F16(half_special), 1);
+  uint16_t half_nan[] = {0x7e00, 0x3c00};
+  assert_norm(2, F16(half_nan), NAN);
+  assert_norm(0, F16(half_nan), 2);
+
+  uint16_t brain[] = {0x4040, 0xc080}; /* 3, -4 */
+  assert_norm(2, BF16(brain), 5);
+  uint16_t brain_subnormals[] = {0x0003, 0x8004}; /* 3 and -4 times 2^-133 */
+  assert_norm(2, BF16(brain_subnormals), 5 * two_to(-133));
+  uint16_t brain_special[] = {0x7f80, 0x7fc0}; /* inf, NaN */
+  assert_norm(INFINITY, BF16(brain_special), NAN);
+}
+
+static void small_terms_are_not_lost(void **state) {
+  (void)state;
+  /* Each 1 alone would vanish beside 2^24 in float. */
+  static float x[1001];
+  x[0] = 16777216.0f;
+  for (int i = 1; i <= 1000; ++i) x[i] = -1.0f;
+  assert_norm(1, F32(x), 16778216.0);
+  /* Each 2^-53 alone would vanish beside 1 in double. */
+  static double y[4097];
+  y[0] = 1.0;
+  for (int i = 1; i <= 4096; ++i) y[i] = two_to(-53);
+  assert_norm_near(1, F64(y), 1 + two_to(-41), 2 * DBL_EPSILON);
+  /* So would its square: 1 + 4096 * 2^-54 = (1 + 2^-43)^2 but for 2^-86. */
+  for (int i = 1; i <= 4096; ++i) y[i] = two_to(-27);
+  assert_norm_near(2, F64(y), 1 + two_to(-43), 2 * DBL_EPSILON);
+}
+
+/* --- layouts ------------------------------------------------------------------------------- */
+
+static void blocks_of_strided_views(void **state) {
+  (void)state;
+  /* Rows of 5 of which 4 are seen, read from the last row up; blocks of 1 x 2. */
+  float x[] = {1, 2, 3, 4, NAN, 5, 6, 7, 8, NAN, 9, 10, 11, 12, NAN};
+  float norms[6];
+  spk_block *block = blocks_of(SPK_F32, "(3,4):(-5,1)+10", DIMS(1, 2));
+  assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 1.0, &F32(norms)));
+  assert_f32(norms, 19, 23, 11, 15, 3, 7);
+  spk_block_release(block);
+  /* The same buffer column by column. */
+  block = blocks_of(SPK_F32, "(4,3):(1,5)", DIMS(4, 1));
+  float columns[3];
+  assert_ok(spk_block_norms(NULL, block, &F32(x), 1, INFINITY, &F32(columns)));
+  assert_f32(columns, 4, 8, 12);
+  spk_block_release(block);
+}
+
+static void layout_of_the_buffer_may_differ_from_the_view(void **state) {
+  (void)state;
+  float contiguous[] = {1, 2, 3, 4};
+  float own[] = {0, 4, 3, 2, 1};
+  float norms[2];
+  spk_view *backwards = view_of(SPK_F32, "(2,2):(-2,-1)+4");
+  spk_block *block = blocks_of(SPK_F32, "(2,2):(100,7)+50", DIMS(1, 2));
+  assert_ok(spk_block_norms(NULL, block, &CONTIGUOUS(contiguous, SPK_F32), 1, 1.0, &F32(norms)));
+  assert_f32(norms, 3, 7);
+  assert_ok(spk_block_norms(NULL, block, &OWN(own, SPK_F32, backwards), 1, 1.0, &F32(norms)));
+  assert_f32(norms, 3, 7);
+  spk_block_release(block);
+  spk_view_release(backwards);
+}
+
+static void large_blocks_and_many_blocks(void **state) {
+  (void)state;
+  static float x[1 << 18];
+  static double y[1 << 18];
+  static float norms[1 << 17];
+  for (int64_t i = 0; i < COUNT(x); ++i) x[i] = (float)(y[i] = i % 2 ? 1 : -1);
+  assert_norm(0, F32(x), 262144);
+  assert_norm(1, F32(x), 262144);
+  assert_norm(2, F32(x), 512);
+  assert_norm(2, F64(y), 512);
+  assert_norm(INFINITY, F32(x), 1);
+  assert_norm(-INFINITY, F64(y), 1);
+  assert_norm_near(0.5, F64(y), two_to(36), (8 + 32) * DBL_EPSILON / 2);
+
+  for (int64_t i = 0; i < COUNT(x); ++i) x[i] = (float)(i / 2);
+  spk_block *block = blocks_of(SPK_F32, "(262144)", DIMS(2));
+  assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 1.0, &F32(norms)));
+  for (int64_t b = 0; b < COUNT(norms); ++b) assert_f32(norms + b, (float)(2 * b));
+  spk_block_release(block);
+}
+
+/* --- couplings and scopes ------------------------------------------------------------------ */
+
+static void norms_of_a_coupling_run_over_all_members(void **state) {
+  (void)state;
+  float x[] = {3, 0, 0, 1};
+  uint16_t y[] = {0xc400, 0x3c00, 0x0000, 0x4400}; /* -4, 1, 0, 4 as f16 */
+  const spk_buffer leaves[] = {F32(x), F16(y)};
+  spk_block *block = coupled_blocks(blocks_of(SPK_F32, "(2,2)", DIMS(1, 2)),
+                                    blocks_of(SPK_F16, "(2,2)", DIMS(1, 2)), NULL);
+  float norms[2];
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, 0, &F32(norms)));
+  assert_f32(norms, 3, 2);
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, 1, &F32(norms)));
+  assert_f32(norms, 8, 5);
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, INFINITY, &F32(norms)));
+  assert_f32(norms, 4, 4);
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, -INFINITY, &F32(norms)));
+  assert_f32(norms, 0, 0);
+  /* (sqrt(3) + 2 + 1)^2 and (1 + 2)^2 */
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, 0.5, &F32(norms)));
+  assert_near(norms[0], 12 + 6 * sqrt(3.0), 1e-6 * 22);
+  assert_f32(norms + 1, 9);
+  x[0] = 0;
+  x[1] = 3;
+  y[1] = 0;
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, 2, &F32(norms)));
+  assert_f32(norms, 5);
+  spk_block_release(block);
+}
+
+static void a_double_member_makes_double_norms(void **state) {
+  (void)state;
+  float x[] = {3e30f};
+  double y[] = {1e200};
+  double norms[1];
+  const spk_buffer leaves[] = {F32(x), F64(y)};
+  spk_block *block =
+      coupled_blocks(blocks_of(SPK_F32, "(1)", NO_DIMS), blocks_of(SPK_F64, "(1)", NO_DIMS), NULL);
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, 2, &F64(norms)));
+  assert_f64(norms, 1e200);
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, -INFINITY, &F64(norms)));
+  assert_f64(norms, 3e30f);
+  spk_block_release(block);
+}
+
+static void scopes_arrange_the_norms_of_their_blocks(void **state) {
+  (void)state;
+  /* Block (r, c) of a 4 x 2 grid holds 10 r + c and a smaller number. */
+  float x[4][2][2];
+  float norms[8];
+  for (int r = 0; r < 4; ++r) {
+    for (int c = 0; c < 2; ++c) {
+      x[r][c][0] = -1;
+      x[r][c][1] = (float)(10 * r + c + 2);
+    }
+  }
+  const spk_buffer leaf = {x, 16, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_scope *scope = scopes_over(blocks_of(SPK_F32, "(4,4)", DIMS(1, 2)), DIMS(2, 1));
+  assert_ok(spk_scope_block_norms(NULL, scope, &leaf, 1, INFINITY, &F32(norms)));
+  assert_f32(norms, 2, 12, 3, 13, 22, 32, 23, 33);
+  spk_scope_release(scope);
+}
+
+static void scope_couplings_concatenate_norms_in_member_order(void **state) {
+  (void)state;
+  /* Two scopes of 2 blocks of one element, and two of 1 block of two elements. */
+  float x[] = {1, -2, 3, -4};
+  double y[] = {5, 6, 7, 8};
+  double norms[6];
+  const spk_buffer leaves[] = {F32(x), F64(y)};
+  spk_scope *scope = coupled_scopes(scopes_over(blocks_of(SPK_F32, "(4)", NO_DIMS), DIMS(2)),
+                                    scopes_over(blocks_of(SPK_F64, "(4)", DIMS(2)), DIMS(1)), NULL);
+  assert_ok(spk_scope_block_norms(NULL, scope, leaves, 2, 1.0, &F64(norms)));
+  assert_f64(norms, 1, 2, 11, 3, 4, 15);
+  spk_scope_release(scope);
+}
+
+/* --- the host's floating-point mode -------------------------------------------------------- */
+
+static void the_rounding_mode_of_the_host_does_not_matter(void **state) {
+  (void)state;
+  float x[] = {1, 1, 1};
+  const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  for (int64_t i = 0; i < COUNT(modes); ++i) {
+    assert_int_equal(fesetround(modes[i]), 0);
+    const double norm = norm_of(2, F32(x));
+    const int mode = fegetround();
+    fesetround(FE_TONEAREST);
+    assert_int_equal(mode, modes[i]);
+    assert_f64(&norm, 1.73205077648162842); /* sqrt(3) as a float */
+  }
+}
+
+static void denormals_count_whatever_the_host_flushes(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  float x[] = {(float)(3 * two_to(-149)), (float)(4 * two_to(-149))};
+  float norms[1];
+  spk_block *block = blocks_of(SPK_F32, "(2)", DIMS(2));
+  const unsigned mode = _mm_getcsr();
+  _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
+  const spk_status status = spk_block_norms(NULL, block, &F32(x), 1, 2, &F32(norms));
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(mode);
+  assert_ok(status);
+  assert_int_equal(after & 0x8040, 0x8040);
+  assert_f32(norms, (float)(5 * two_to(-149)));
+  spk_block_release(block);
+#else
+  skip();
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(norms_with_every_kind_of_p),
+      TEST(other_p_keep_their_error_bound),
+      TEST(a_single_element_has_its_magnitude_as_norm),
+      TEST(zero_blocks_have_norm_plus_zero),
+      TEST(nan_is_a_nonzero_and_else_propagates),
+      TEST(infinity_is_a_number),
+      TEST(f32_neither_overflows_nor_underflows_on_the_way),
+      TEST(f64_neither_overflows_nor_underflows_on_the_way),
+      TEST(f16_and_bf16_are_read_exactly),
+      TEST(small_terms_are_not_lost),
+      TEST(blocks_of_strided_views),
+      TEST(layout_of_the_buffer_may_differ_from_the_view),
+      TEST(large_blocks_and_many_blocks),
+      TEST(norms_of_a_coupling_run_over_all_members),
+      TEST(a_double_member_makes_double_norms),
+      TEST(scopes_arrange_the_norms_of_their_blocks),
+      TEST(scope_couplings_concatenate_norms_in_member_order),
+      TEST(the_rounding_mode_of_the_host_does_not_matter),
+      TEST(denormals_count_whatever_the_host_flushes),
+  };
+  return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
+}
