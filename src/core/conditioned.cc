@@ -140,12 +140,11 @@ class BlockSource {
 
  private:
   void shrink(double nu, int64_t n) const {
-    // Factors near the end of the range would lose bits: those are taken larger, and paid back.
-    constexpr double kSmall = 0x1p-500;
     for (int64_t i = 0; i < n; ++i) {
       const double factor = nu / (work_.radius[i] + nu);
-      work_.w[i] *= factor >= kSmall ? factor : nu / kSmall / (work_.radius[i] + nu);
-      if (factor < kSmall) work_.w[i] *= kSmall;
+      // A factor near the end of the range has lost bits that the product would keep.
+      const bool small = factor < 0x1p-1000;
+      work_.w[i] = small ? work_.w[i] * nu / (work_.radius[i] + nu) : work_.w[i] * factor;
     }
   }
 
@@ -302,8 +301,10 @@ Solution solve(BlockSource &source, double threshold, const SoftOptions &options
 // |w| h <= t, told apart to the last bit.
 bool is_dead_element(double magnitude, double h, double t) {
   const double product = magnitude * h;
-  if (std::fabs(product - t) <= 0x1p-50 * t) return std::fma(magnitude, h, -t) <= 0.0;
-  return product <= t;
+  if (std::fabs(product - t) > 0x1p-50 * t + 0x1p-1070) return product <= t;
+  // Near the threshold, and away from the end of the range, where even fma would round.
+  const double up = t < 0x1p-900 ? 0x1p200 : 1.0;
+  return std::fma(magnitude * up, h, -t * up) <= 0.0;
 }
 
 // One element that lives: |x| = |w| - t / h.
