@@ -142,7 +142,9 @@ typedef struct spk_buffer {
 } spk_buffer;
 
 /* Every function that takes `leaves` takes `nleaves` buffers, one per leaf of the handle, in leaf
- * order, each of its leaf's dtype. A function that writes leaves also takes `into`: NULL writes in
+ * order, each of its leaf's dtype. `values`, `conditioners` and `source` are arrays of the same
+ * length whose buffers may have any float dtype of their own; norms of f64 values are rounded to
+ * the score dtype of the handle. A function that writes leaves also takes `into`: NULL writes in
  * place; else `nleaves` buffers of the same dtypes that receive the result while `leaves` are only
  * read (for frameworks whose arrays are immutable). Elements of `into` that the view does not
  * reach are not touched. A buffer that is written may share bytes with another buffer of the
@@ -191,7 +193,8 @@ typedef struct spk_allocator {
 
 /* Called on the thread that made the call, now and then, with the share of work done (0 <= done
  * <= total). Non-zero cancels: the call returns SPK_CANCELLED, and every block is then either
- * untouched or finished. May not make a call with the same context (it is refused). */
+ * untouched or finished. Like every callback, it may not make a call with the same context (which
+ * is refused, NULL inside NULL too). */
 typedef int32_t (*spk_progress_fn)(void *user, int64_t done, int64_t total);
 
 /* Zeroed fields mean the default. The structs pointed to are copied; what their `user` points to
@@ -317,7 +320,9 @@ SPK_API spk_status spk_block_create(const spk_view *view, int32_t ndim, const in
  *             all members, else SPK_COUPLING
  *   name      NULL = "coupling"
  * The elements of a coupled block are member 0's, then member 1's, ...; its norm runs over all.
- * A coupling of couplings has the leaves of its members, in order. */
+ * A coupling of couplings has the leaves of its members, in order; one of a single member only
+ * permutes its grid. Grids need the same number of axes: view a bias of n elements as (n, 1) to
+ * couple it with the rows of a matrix. */
 SPK_API spk_status spk_block_couple(const spk_block *const *members, int32_t count,
                                     const int32_t *orders, const char *name, spk_block **out);
 
@@ -402,7 +407,8 @@ typedef struct spk_report {
   int64_t requested;     /* blocks it was asked to keep; -1 where thresholds decide */
   int64_t achieved;      /* blocks it kept */
   int64_t ties;          /* blocks whose score equals the last kept and the first pruned score of
-                            their scope: position (or the tie policy) decided about them */
+                            their scope: position (or the tie policy) decided about them. NaN ties
+                            with NaN, -0 with +0 */
   int64_t not_converged; /* conditioned soft thresholding: blocks that ran out of steps */
 } spk_report;
 
@@ -439,11 +445,13 @@ SPK_API spk_status spk_block_hard_threshold(spk_context *context, const spk_bloc
                                             int32_t nleaves, const spk_buffer *thresholds,
                                             const spk_hard_options *options, spk_report *report);
 
-/* Start from SPK_SOFT_OPTIONS_INIT, or set the fields as it does. */
+/* Start from SPK_SOFT_OPTIONS_INIT, or set the fields as it does: a zeroed eps or atol is no
+ * default here, but means none and as exact as can be. */
 typedef struct spk_soft_options {
   size_t struct_size;             /* sizeof(spk_soft_options) */
   const spk_buffer *conditioners; /* NULL = Euclidean; else one buffer per leaf: h > 0, finite */
-  double eps;                     /* Euclidean only; < 0 = machine epsilon of the score dtype */
+  double eps;                     /* Euclidean only; < 0 = machine epsilon of the handle's score
+                                     dtype */
   double atol;                    /* conditioned only: relative tolerance; < 0 = 1e-8 */
   int32_t max_iter;               /* conditioned only: steps, 1 to 64; 0 = 20 */
   int32_t scale;                  /* 1 = multiply each threshold by sqrt(numel_per_block) */
@@ -459,10 +467,11 @@ typedef struct spk_soft_options {
  *               Adam's sqrt(v)+eps: +0.0 when ||h.w|| <= t, else x = h.w / (h + mu) with mu the
  *               root of mu ||h.w / (h + mu)|| = t. eps plays no part.
  *
- * t = +inf zeroes a block; ||w|| = +inf with finite t, and NaN norms, leave it unchanged; t = 0 and
- * conditioned changes nothing. Norm, factor and product are double, rounded once to the dtype.
- *   thresholds   SPK_F32 or SPK_F64; grid_shape, or one number for all; NaN or < 0 is refused
- *   options      may be NULL
+ * A NaN norm leaves a block unchanged, whatever t is; t = +inf zeroes it; ||w|| = +inf with finite
+ * t leaves it unchanged; t = 0 and conditioned changes nothing. Norm, factor and product are
+ * double, rounded once to the dtype. f64: weights and conditioners of one block may each spread
+ * over 2^900; beyond that, elements at the lower end may be lost. thresholds   SPK_F32 or SPK_F64;
+ * grid_shape, or one number for all; NaN or < 0 is refused options      may be NULL
  * SPK_NOT_CONVERGED: all was written; blocks that ran out of steps hold their best iterate, and the
  * report counts them. */
 SPK_API spk_status spk_block_soft_threshold(spk_context *context, const spk_block *block,
@@ -554,9 +563,9 @@ typedef struct spk_scope spk_scope;
 SPK_API spk_status spk_scope_create(const spk_block *block, int32_t ndim, const int64_t *shape,
                                     const char *name, spk_scope **out);
 
-/* Couples scopes; `orders` as in spk_block_couple, on scope grids. Members may have different
- * numbers of blocks in a scope, and of elements in a block, and may end with different densities.
- * Scores are concatenated in member order. */
+/* Couples scopes (specs or couplings, whose members join); `orders` as in spk_block_couple, on
+ * scope grids. Members may have different numbers of blocks in a scope, and of elements in a block,
+ * and may end with different densities. Scores are concatenated in member order. */
 SPK_API spk_status spk_scope_couple(const spk_scope *const *members, int32_t count,
                                     const int32_t *orders, const char *name, spk_scope **out);
 
@@ -673,7 +682,7 @@ SPK_API spk_status spk_scope_keep_top(spk_context *context, const spk_scope *sco
 
 /* The same selection as element masks; nothing is pruned.
  *   counts   as above; NULL and 0 when the source is a block mask
- *   source   values, scores or block_mask
+ *   source   values, scores or block_mask (whose ones are then both requested and achieved)
  *   ties     SPK_TIES_...
  *   masks    one keep mask per leaf: SPK_U8, contiguous in the shape of the leaf's view */
 SPK_API spk_status spk_scope_get_masks(spk_context *context, const spk_scope *scope,
@@ -693,7 +702,8 @@ SPK_API spk_status spk_scope_soft_threshold(spk_context *context, const spk_scop
  * 9. One-call conveniences
  * ------------------------------------------------------------------------------------------ */
 
-/* N:M sparsity: of every m elements in a row along `axis`, keeps the n of largest magnitude.
+/* N:M sparsity: of every m elements in a row along `axis`, keeps the n of largest magnitude. The
+ * report counts elements, which are the blocks here.
  *   axis   0 <= axis < ndim, or negative to count from the end; its extent must be a multiple of m
  *   n      0 <= n <= m */
 SPK_API spk_status spk_prune_nm(spk_context *context, const spk_view *view,

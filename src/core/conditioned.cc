@@ -300,6 +300,7 @@ Solution solve(BlockSource &source, double threshold, const SoftOptions &options
 
 // |w| h <= t, told apart to the last bit.
 bool is_dead_element(double magnitude, double h, double t) {
+  if (std::isinf(t)) return true;
   const double product = magnitude * h;
   if (std::fabs(product - t) > 0x1p-50 * t + 0x1p-1070) return product <= t;
   // Near the threshold, and away from the end of the range, where even fma would round.
