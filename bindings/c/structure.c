@@ -38,8 +38,7 @@ static void create_neurons(struct structure *s) {
   check(spk_block_create(s->view1, 2, row, "w1 rows", &members[0]), "spk_block_create");
   check(spk_block_create(bias, 2, row, "b1", &members[1]), "spk_block_create");
   check(spk_block_create(s->view2, 2, column, "w2 columns", &members[2]), "spk_block_create");
-  check(spk_block_couple((const spk_block *const *)members, NEURON_LEAVES, orders[0], "neurons",
-                         &s->neurons),
+  check(spk_block_couple(members, NEURON_LEAVES, orders[0], "neurons", &s->neurons),
         "spk_block_couple");
   check(spk_scope_create(s->neurons, 0, NULL, "hidden layer", &s->layer), "spk_scope_create");
 

@@ -323,8 +323,8 @@ SPK_API spk_status spk_block_create(const spk_view *view, int32_t ndim, const in
  * A coupling of couplings has the leaves of its members, in order; one of a single member only
  * permutes its grid. Grids need the same number of axes: view a bias of n elements as (n, 1) to
  * couple it with the rows of a matrix. */
-SPK_API spk_status spk_block_couple(const spk_block *const *members, int32_t count,
-                                    const int32_t *orders, const char *name, spk_block **out);
+SPK_API spk_status spk_block_couple(spk_block *const *members, int32_t count, const int32_t *orders,
+                                    const char *name, spk_block **out);
 
 SPK_API void spk_block_retain(spk_block *block);
 SPK_API void spk_block_release(spk_block *block);
@@ -499,8 +499,8 @@ SPK_API spk_status spk_block_get_masks(spk_context *context, const spk_block *bl
 /* The blocks as a view of the same memory, no copy. For a view of shape B x b in each dimension:
  *   reorder = 0   (B0, b0, B1, b1, ...)
  *   reorder = 1   (B0, B1, ..., b0, b1, ...)
- * The result may have up to 2 * SPK_MAX_NDIM dimensions. Refused for a coupling, whose members lie
- * in different buffers: use spk_block_block_view_merged. */
+ * The result may have up to 2 * SPK_MAX_NDIM dimensions. Refused for a coupling of several leaves,
+ * which lie in different buffers: use spk_block_block_view_merged. */
 SPK_API spk_status spk_block_block_view(const spk_block *block, int32_t reorder, spk_view **out);
 
 /* The blocks gathered, each in one piece.
@@ -566,8 +566,8 @@ SPK_API spk_status spk_scope_create(const spk_block *block, int32_t ndim, const 
 /* Couples scopes (specs or couplings, whose members join); `orders` as in spk_block_couple, on
  * scope grids. Members may have different numbers of blocks in a scope, and of elements in a block,
  * and may end with different densities. Scores are concatenated in member order. */
-SPK_API spk_status spk_scope_couple(const spk_scope *const *members, int32_t count,
-                                    const int32_t *orders, const char *name, spk_scope **out);
+SPK_API spk_status spk_scope_couple(spk_scope *const *members, int32_t count, const int32_t *orders,
+                                    const char *name, spk_scope **out);
 
 SPK_API void spk_scope_retain(spk_scope *scope);
 SPK_API void spk_scope_release(spk_scope *scope);
@@ -615,7 +615,7 @@ SPK_API spk_status spk_scope_block_to_scope(spk_context *context, const spk_scop
                                             const spk_buffer *values, int32_t nmembers,
                                             const spk_buffer *out);
 /* The same without a copy, as a view of a contiguous block-grid array of a float `dtype`: shapes as
- * in spk_block_block_view. Refused for a coupling. */
+ * in spk_block_block_view. Refused for a coupling of several members. */
 SPK_API spk_status spk_scope_block_to_scope_view(const spk_scope *scope, int32_t dtype,
                                                  int32_t reorder, spk_view **out);
 

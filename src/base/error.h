@@ -55,6 +55,12 @@ std::string cat(const Parts &...parts) {
   return out;
 }
 
+// A caller's text in a message: long ones would push the cause out of its fixed size.
+inline std::string shortened(const std::string &given) {
+  constexpr size_t kShown = 60;
+  return given.size() <= kShown ? given : given.substr(0, kShown) + "...";
+}
+
 template <typename... Parts>
 [[noreturn]] void fail(spk_status status, const Parts &...parts) {
   throw Error{status, cat(parts...)};

@@ -26,7 +26,7 @@ spk_status spk_block_create(const spk_view *view, int32_t ndim, const int64_t *s
   });
 }
 
-spk_status spk_block_couple(const spk_block *const *members, int32_t count, const int32_t *orders,
+spk_status spk_block_couple(spk_block *const *members, int32_t count, const int32_t *orders,
                             const char *name, spk_block **out) {
   return guarded([&] {
     required(out, "out");

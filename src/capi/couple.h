@@ -8,7 +8,7 @@
 namespace spk::capi {
 
 template <typename Member>
-std::vector<const Member *> member_list(const Member *const *members, int32_t count) {
+std::vector<const Member *> member_list(Member *const *members, int32_t count) {
   if (count < 1) fail(SPK_INVALID_ARGUMENT, "count: got ", count, " members, expected >= 1");
   required(members, "members");
   for (int32_t i = 0; i < count; ++i) {

@@ -1,6 +1,7 @@
 // The boundary: exceptions become statuses and messages, handles and structs are checked.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -8,6 +9,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/fp_mode.h"
 #include "sparsekit/sparsekit.h"
 
 namespace spk::capi {
@@ -18,6 +20,7 @@ spk_status remember(spk_status status, const char *message) noexcept;
 // Runs one call. `fn` returns nothing, or the status of a call that did its work.
 template <typename Fn>
 spk_status guarded(Fn &&fn) noexcept {
+  const FpMode mode;  // arguments are judged in it, too
   try {
     if constexpr (std::is_void_v<std::invoke_result_t<Fn>>) {
       fn();
@@ -55,15 +58,22 @@ inline std::string name_or(const char *name, const char *fallback) {
   return name ? name : fallback;
 }
 
+// Refuses a size that no version of the struct has: fields come in units of eight bytes.
+template <typename T>
+void check_struct_size(const T &given, const char *name) {
+  const size_t size = given.struct_size;
+  if (size < sizeof(size_t) || size % sizeof(size_t) != 0 || size > 4096) {
+    fail(SPK_INVALID_ARGUMENT, name, ": struct_size: got ", size, ", expected ", sizeof(T));
+  }
+}
+
 // A caller's struct that may be older or newer than ours: missing fields are those of `defaults`,
 // unknown ones must be zero.
 template <typename T>
 T read_struct(const T *given, const T &defaults, const char *name) {
   if (!given) return defaults;
+  check_struct_size(*given, name);
   const size_t size = given->struct_size;
-  if (size < sizeof(size_t) || size > 4096) {
-    fail(SPK_INVALID_ARGUMENT, name, ": struct_size: got ", size, ", expected ", sizeof(T));
-  }
   const auto *bytes = reinterpret_cast<const unsigned char *>(given);
   for (size_t i = sizeof(T); i < size; ++i) {
     if (bytes[i] != 0) {
@@ -72,13 +82,15 @@ T read_struct(const T *given, const T &defaults, const char *name) {
     }
   }
   T result = defaults;
-  std::memcpy(&result, given, size < sizeof(T) ? size : sizeof(T));
+  std::memcpy(&result, given, std::min(size, sizeof(T)));
   return result;
 }
 
-// Refuses a report that could not be written.
-void check_report(const spk_report *report);
 // Writes as many fields as the caller's struct has.
-void write_report(spk_report *report, const spk_report &facts);
+void write_report(spk_report *report, spk_report facts);
+// Refuses a report that could not be written.
+inline void check_report(const spk_report *report) {
+  if (report) check_struct_size(*report, "report");
+}
 
 }  // namespace spk::capi

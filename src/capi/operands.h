@@ -127,6 +127,12 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
 inline SoftOptions soft_options(const spk_soft_options &given, int32_t score_dtype) {
   SoftOptions options;
   if (std::isnan(given.eps)) fail(SPK_INVALID_ARGUMENT, "eps: got NaN, expected a number");
+  if (std::isinf(given.eps) && given.eps > 0.0) {
+    fail(SPK_INVALID_ARGUMENT, "eps: got inf, expected a finite number");
+  }
+  if (given.scale != 0 && given.scale != 1) {
+    fail(SPK_INVALID_ARGUMENT, "scale: got ", given.scale, ", expected 0 or 1");
+  }
   if (std::isnan(given.atol)) fail(SPK_INVALID_ARGUMENT, "atol: got NaN, expected a number");
   if (given.max_iter < 0 || given.max_iter > 64) {
     fail(SPK_INVALID_ARGUMENT, "max_iter: got ", given.max_iter, ", expected 0 to 64");

@@ -57,6 +57,12 @@ spk_status spk_soft_threshold_blocks(spk_context *context, const spk_view *view,
   return guarded([&] {
     const auto over = Ref<const View>::share(&required(view, "view"));
     const Ref<Block> block = make_block(over, dims(shape, ndim, "block shape"), "block");
+    if (std::isnan(threshold)) {
+      fail(SPK_INVALID_ARGUMENT, "threshold: got NaN, expected a number");
+    }
+    if (threshold < 0.0) {
+      fail(SPK_INVALID_ARGUMENT, "threshold: got ", threshold, ", expected >= 0");
+    }
     const spk_buffer thresholds = {&threshold, 1, SPK_F64, SPK_LAYOUT_CONTIGUOUS, nullptr};
     return soft_threshold_by<Block>(context, block.get(), "block", {weights, into, 1, "weights"},
                                     &thresholds, nullptr, report);

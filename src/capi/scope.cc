@@ -26,7 +26,7 @@ spk_status spk_scope_create(const spk_block *block, int32_t ndim, const int64_t 
   });
 }
 
-spk_status spk_scope_couple(const spk_scope *const *members, int32_t count, const int32_t *orders,
+spk_status spk_scope_couple(spk_scope *const *members, int32_t count, const int32_t *orders,
                             const char *name, spk_scope **out) {
   return guarded([&] {
     required(out, "out");

@@ -73,7 +73,7 @@ void masks_from_mask(spk_context *context, const Scope &scope, const spk_buffer 
     spread_masks(call, grids[m], in_scope_order(scope, static_cast<int>(m), keep));
   }
   Tally tally;
-  tally.total = tally.requested = blocks_of(scope);
+  tally.total = blocks_of(scope);
   int64_t kept = 0;
   for (int64_t i = 0; i < tally.total; ++i) kept += keep.as<const uint8_t>()[i] != 0;
   tally.requested = kept;
@@ -213,7 +213,7 @@ spk_status spk_scope_get_masks(spk_context *context, const spk_scope *scope,
     check_one_source(chosen, true);
     if (chosen.block_mask) {
       if (counts || ncounts != 0) {
-        fail(SPK_INVALID_ARGUMENT, "counts: got ", ncounts,
+        fail(SPK_INVALID_ARGUMENT, "counts: got ", counts ? "a pointer" : "NULL", " and ", ncounts,
              " numbers with a block mask, expected NULL and 0");
       }
       masks_from_mask(context, *scope, chosen.block_mask, masks, nleaves, report);

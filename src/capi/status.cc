@@ -23,18 +23,10 @@ spk_status remember(spk_status status, const char *message) noexcept {
   return status;
 }
 
-void check_report(const spk_report *report) {
-  if (report && report->struct_size < sizeof(size_t)) {
-    fail(SPK_INVALID_ARGUMENT, "report: struct_size: got ", report->struct_size, ", expected ",
-         sizeof(spk_report));
-  }
-}
-
-void write_report(spk_report *report, const spk_report &facts) {
+void write_report(spk_report *report, spk_report facts) {
   if (!report) return;
-  const size_t size = std::min(report->struct_size, sizeof(spk_report));
-  std::memcpy(reinterpret_cast<char *>(report) + sizeof(size_t),
-              reinterpret_cast<const char *>(&facts) + sizeof(size_t), size - sizeof(size_t));
+  facts.struct_size = report->struct_size;
+  std::memcpy(report, &facts, std::min(report->struct_size, sizeof facts));
 }
 
 }  // namespace spk::capi

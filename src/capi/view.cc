@@ -39,6 +39,9 @@ spk_status spk_view_create(int32_t dtype, int32_t ndim, const int64_t *shape, co
                            int64_t offset, spk_view **out) {
   return guarded([&] {
     required(out, "out");
+    if (ndim < 1 || ndim > SPK_MAX_NDIM) {
+      fail(SPK_INVALID_ARGUMENT, "view ndim: got ", ndim, ", expected 1 to ", SPK_MAX_NDIM);
+    }
     const Extents extents = dims(shape, ndim, "view shape");
     Extents steps;
     if (stride) {

@@ -27,7 +27,8 @@ void finish(Block *block) {
   block->score_dtype = SPK_F32;
   for (const Leaf &leaf : block->leaves) {
     block->all_leaves.push_back(&leaf);
-    block->numel_per_block += leaf.numel_per_block();
+    block->numel_per_block =
+        checked_sum("block numel", block->numel_per_block, leaf.numel_per_block());
     if (leaf.view->dtype == SPK_F64) block->score_dtype = SPK_F64;
   }
   block->numel = checked_product("block numel", {block->numblk, block->numel_per_block});
@@ -85,19 +86,19 @@ Extents coupled_grid(const char *what, const std::vector<Extents> &grids,
   Extents common;
   for (size_t i = 0; i < grids.size(); ++i) {
     if (grids[i].size() != grids[0].size()) {
-      fail(SPK_COUPLING, what, ": member ", i, " '", names[i], "' has a grid of ", grids[i].size(),
-           " dims ", grids[i], ", member 0 '", names[0], "' one of ", grids[0].size(), " dims ",
-           grids[0]);
+      fail(SPK_COUPLING, what, ": member ", i, " '", shortened(names[i]), "' has a grid of ",
+           grids[i].size(), " dims ", grids[i], ", member 0 '", shortened(names[0]), "' one of ",
+           grids[0].size(), " dims ", grids[0]);
     }
     if (orders[i].size() != grids[i].size() || !is_permutation(orders[i])) {
-      fail(SPK_COUPLING, what, ": order of member ", i, " '", names[i], "': got ", orders[i],
-           ", expected a permutation of the ", grids[i].size(), " grid axes");
+      fail(SPK_COUPLING, what, ": order of member ", i, " '", shortened(names[i]), "': got ",
+           orders[i], ", expected a permutation of the ", grids[i].size(), " grid axes");
     }
     const Extents grid = permuted(grids[i], orders[i]);
     if (i == 0) common = grid;
     if (!(grid == common)) {
-      fail(SPK_COUPLING, what, ": member ", i, " '", names[i], "' has grid ", grids[i],
-           ", permuted ", grid, ", expected ", common, " as member 0 '", names[0], "'");
+      fail(SPK_COUPLING, what, ": member ", i, " '", shortened(names[i]), "' has grid ", grids[i],
+           ", permuted ", grid, ", expected ", common, " as member 0 '", shortened(names[0]), "'");
     }
   }
   return common;
@@ -149,14 +150,18 @@ Ref<View> split_view(int32_t dtype, const Extents &grid, const Extents &grid_str
 
 Ref<View> block_view(const Block &block, bool reorder) {
   if (block.leaves.size() != 1) {
-    fail(SPK_COUPLING, "block: '", block.name, "' is a coupling of ", block.leaves.size(),
+    fail(SPK_COUPLING, "block: '", shortened(block.name), "' is a coupling of ",
+         block.leaves.size(),
          " leaves in different buffers; expected a block spec (use the merged form)");
   }
   const Leaf &leaf = block.leaves[0];
   const View &view = *leaf.view;
   Extents grid_stride;
   for (int d = 0; d < view.shape.size(); ++d) {
-    grid_stride.push_back(view.stride[d] * leaf.block_shape[d]);
+    // Only a single block can overflow, which has no neighbour to be a stride away.
+    int64_t stride = 0;
+    if (__builtin_mul_overflow(view.stride[d], leaf.block_shape[d], &stride)) stride = 0;
+    grid_stride.push_back(stride);
   }
   // A single leaf may still be a coupling of one member with a permuted grid.
   return split_view(view.dtype, block.grid_shape, permuted(grid_stride, leaf.order),

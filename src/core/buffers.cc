@@ -28,7 +28,8 @@ std::string Buffers::label(const char *name, int index) {
 }
 
 void Buffers::add_use(const char *name, int index, Access access, Footprint footprint) {
-  Use use{name, index, access, footprint, footprint.base, footprint.base + footprint.size};
+  Use use{name,        index, access, footprint, footprint.base, footprint.base + footprint.size,
+          uses_.size()};
   for (int d = 0; d < footprint.shape.size(); ++d) {
     const int64_t span = (footprint.shape[d] - 1) * footprint.stride[d];
     (span < 0 ? use.low : use.high) += span;
@@ -94,7 +95,15 @@ LeafData Buffers::leaf(const char *name, int index, const spk_buffer &buffer, co
     fail(SPK_INVALID_ARGUMENT, where, ": layout: got ", buffer.layout, ", expected ",
          contiguous ? "SPK_LAYOUT_CONTIGUOUS" : "SPK_LAYOUT_VIEW, _CONTIGUOUS or _OWN");
   }
+  if (buffer.layout != SPK_LAYOUT_OWN && buffer.view) {
+    fail(SPK_INVALID_ARGUMENT, where, ": view: got a view with layout ", buffer.layout,
+         ", expected NULL unless it is SPK_LAYOUT_OWN (2)");
+  }
   check_buffer(where, buffer, needed);
+  // Nothing is a stride away along a dimension of 1, and the product could overflow.
+  for (int d = 0; d < view.shape.size(); ++d) {
+    if (view.shape[d] == 1) data.stride[d] = 0;
+  }
   const int64_t size = size_of(buffer.dtype);
   data.origin = static_cast<std::byte *>(buffer.data) + offset * size;
   Footprint footprint;
@@ -109,7 +118,8 @@ LeafData Buffers::leaf(const char *name, int index, const spk_buffer &buffer, co
 namespace {
 
 void check_count(const char *name, const void *buffers, int64_t count, size_t leaves) {
-  if (!buffers) fail(SPK_INVALID_ARGUMENT, name, ": got NULL, expected ", leaves, " buffers");
+  const char *noun = leaves == 1 ? " buffer" : " buffers";
+  if (!buffers) fail(SPK_INVALID_ARGUMENT, name, ": got NULL, expected ", leaves, noun);
   if (count != static_cast<int64_t>(leaves)) {
     fail(SPK_SHAPE_MISMATCH, name, ": got ", count, " buffers, expected ", leaves,
          ", one per leaf");
@@ -154,6 +164,9 @@ ArrayData Buffers::checked_array(const char *name, int index, const spk_buffer *
   if (buffer->layout != SPK_LAYOUT_VIEW && buffer->layout != SPK_LAYOUT_CONTIGUOUS) {
     fail(SPK_INVALID_ARGUMENT, where, ": layout: got ", buffer->layout,
          ", expected SPK_LAYOUT_CONTIGUOUS");
+  }
+  if (buffer->view) {
+    fail(SPK_INVALID_ARGUMENT, where, ": view: got a view, expected NULL: the array is contiguous");
   }
   if (buffer->numel != numel) {
     fail(SPK_SHAPE_MISMATCH, where, ": numel: got ", buffer->numel, ", expected ", numel);
@@ -206,7 +219,7 @@ void Buffers::check_overlap() {
       if (!conflict(uses_[i], uses_[j])) continue;
       const Use &a = uses_[i];
       const Use &b = uses_[j];
-      const bool in_order = a.index <= b.index;
+      const bool in_order = a.order < b.order;
       const std::string first = in_order ? label(a.name, a.index) : label(b.name, b.index);
       const std::string second = in_order ? label(b.name, b.index) : label(a.name, a.index);
       fail(SPK_OVERLAP, first, " and ", second,

@@ -68,6 +68,7 @@ class Buffers {
     Access access;
     Footprint footprint;
     intptr_t low, high;  // the bytes [low, high) that hold all of it
+    size_t order;        // in which it was brought
   };
 
   LeafData leaf(const char *name, int index, const spk_buffer &buffer, const Leaf &leaf,

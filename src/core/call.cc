@@ -64,12 +64,14 @@ Call::CallbackScope::CallbackScope(Call &call)
 }
 
 Call::CallbackScope::~CallbackScope() {
-  call_.mode_.resume();
+  FpMode::resume();
   innermost_callback = outer_;
 }
 
 Call::Call(Context *context)
-    : context_(context ? *context : default_context()), kernels_(spk::kernels()) {
+    : context_(context ? *context : default_context()),
+      mode_(*FpMode::innermost()),
+      kernels_(spk::kernels()) {
   for (auto *scope = static_cast<const CallbackScope *>(innermost_callback); scope;
        scope = scope->outer_) {
     if (&scope->call_.context_ == &context_) {

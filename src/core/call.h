@@ -1,13 +1,14 @@
-// One working call: its context, kernels and floating-point mode, and the loops it runs.
+// One working call: its context and kernels, and the loops it runs. The boundary has set the
+// floating-point mode (FpMode) before.
 #pragma once
 
 #include <cstdint>
 #include <memory_resource>
 #include <type_traits>
 
+#include "base/fp_mode.h"
 #include "kernels/kernels.h"
 #include "parallel/context.h"
-#include "parallel/fp_mode.h"
 #include "parallel/scratch.h"
 
 namespace spk {
@@ -68,7 +69,7 @@ class Call {
   void report_progress(int64_t done, int64_t count);
 
   Context &context_;
-  FpMode mode_;
+  const FpMode &mode_;
   const Kernels &kernels_;
   Scratch *scratch_;
   ScratchMemory memory_;

@@ -18,7 +18,9 @@ Extents block_steps(const Leaf &leaf, const LeafData &data) {
   Extents steps;
   for (int64_t axis : leaf.order) {
     const int d = static_cast<int>(axis);
-    steps.push_back(data.stride[d] * leaf.block_shape[d] * size_of(data.dtype));
+    // A single block has no neighbour, and its step could overflow.
+    const bool single = leaf.block_shape[d] == leaf.view->shape[d];
+    steps.push_back(single ? 0 : data.stride[d] * leaf.block_shape[d] * size_of(data.dtype));
   }
   return steps;
 }
@@ -28,7 +30,8 @@ Extents split_steps(const ScopeMember &member, const Extents &step) {
   Extents result;
   for (int64_t axis : member.order) {
     const int a = static_cast<int>(axis);
-    result.push_back(step[a] * member.shape[a]);
+    const bool single = member.shape[a] == member.block->grid_shape[a];
+    result.push_back(single ? 0 : step[a] * member.shape[a]);
   }
   return concat(result, step);
 }

@@ -15,11 +15,14 @@ void finish(Scope *scope) {
     member.numblk = member.shape.product();
     member.first_position = scope->numblk_per_scope;
     member.first_leaf = static_cast<int>(scope->all_leaves.size());
-    scope->numblk_per_scope += member.numblk;
-    scope->numel_per_scope += member.numblk * member.block->numel_per_block;
+    scope->numblk_per_scope = checked_sum("scope numblk", scope->numblk_per_scope, member.numblk);
+    scope->numel_per_scope =
+        checked_sum("scope numel", scope->numel_per_scope,
+                    checked_product("scope numel", {member.numblk, member.block->numel_per_block}));
     for (const Leaf &leaf : member.block->leaves) scope->all_leaves.push_back(&leaf);
     if (member.block->score_dtype == SPK_F64) scope->score_dtype = SPK_F64;
   }
+  checked_product("scope blocks", {scope->numscope, scope->numblk_per_scope});
 }
 
 }  // namespace
@@ -78,7 +81,8 @@ int64_t sparsity_to_nnz(const Scope &scope, double sparsity) {
 
 Ref<View> block_to_scope_view(const Scope &scope, int32_t dtype, bool reorder) {
   if (scope.members.size() != 1) {
-    fail(SPK_COUPLING, "scope: '", scope.name, "' is a coupling of ", scope.members.size(),
+    fail(SPK_COUPLING, "scope: '", shortened(scope.name), "' is a coupling of ",
+         scope.members.size(),
          " members in different buffers; expected a scope spec (use the merged form)");
   }
   const ScopeMember &member = scope.members[0];

@@ -45,6 +45,7 @@ struct Reach {
 Reach checked_reach(const Extents &shape, const Extents &stride) {
   Reach reach;
   for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
     int64_t span = 0;
     const bool ok =
         stride[d] != INT64_MIN && multiply(shape[d] - 1, stride[d], &span) &&
@@ -58,6 +59,14 @@ Reach checked_reach(const Extents &shape, const Extents &stride) {
 }
 
 }  // namespace
+
+int64_t checked_sum(const char *what, int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!add(a, b, &sum)) {
+    fail(SPK_INVALID_ARGUMENT, what, ": ", a, " plus ", b, " overflows 64 bits");
+  }
+  return sum;
+}
 
 int64_t checked_product(const char *what, const Extents &shape) {
   int64_t product = 1;

@@ -28,6 +28,8 @@ Ref<View> make_view(int32_t dtype, const Extents &shape, const Extents &stride, 
                     int max_dims = SPK_MAX_NDIM);
 Ref<View> make_contiguous_view(int32_t dtype, const Extents &shape, int max_dims = SPK_MAX_NDIM);
 
+// Sum of sizes that are >= 0; refuses an overflow in the name of `what`.
+int64_t checked_sum(const char *what, int64_t a, int64_t b);
 // Product of a shape whose dimensions are >= 1; refuses an overflow in the name of `what`.
 int64_t checked_product(const char *what, const Extents &shape);
 

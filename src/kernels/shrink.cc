@@ -13,13 +13,18 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// (d - t) / d for d = norm + eps, rather than 1 - t / d: exact where the two nearly cancel. 0 for a
-// norm of at most t; 1 for an infinite or NaN norm.
+// (d - t) / d for d = norm + eps, rather than 1 - t / d: exact where the two nearly cancel. Halved
+// where d overflows. 0 for a norm of at most t; 1 for an infinite or NaN norm.
 HWY_INLINE V ShrinkFactor(V norm, V threshold, V eps) {
   const D d;
   const V one = hn::Set(d, 1.0);
-  const V denominator = hn::Add(norm, eps);
-  const V factor = hn::Div(hn::Sub(denominator, threshold), denominator);
+  const V sum = hn::Add(norm, eps);
+  const V half = hn::Set(d, 0.5);
+  const auto overflows = hn::Eq(sum, hn::Inf(d));
+  const V halves = hn::Add(hn::Mul(norm, half), hn::Mul(eps, half));
+  const V denominator = hn::IfThenElse(overflows, halves, sum);
+  const V limit = hn::IfThenElse(overflows, hn::Mul(threshold, half), threshold);
+  const V factor = hn::Div(hn::Sub(denominator, limit), denominator);
   const auto finite = hn::Lt(norm, hn::Inf(d));  // false for NaN
   const V kept = hn::IfThenElse(finite, factor, one);
   return hn::IfThenZeroElse(hn::Le(norm, threshold), kept);

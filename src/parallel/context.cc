@@ -7,7 +7,7 @@ Context &default_context() {
     auto *made = new Context(default_allocator(), Counted::kNo);
     made->executor_code = default_executor();
     made->executor = *built_in_executor(made->executor_code);
-    made->threads = available_threads();
+    made->threads = made->executor_code == SPK_EXECUTOR_SERIAL ? 1 : available_threads();
     return made;
   }();
   return *context;

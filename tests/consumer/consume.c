@@ -15,7 +15,7 @@ static spk_block *coupled_rows(spk_view **first, spk_view **second) {
   spk_view_parse(SPK_F32, "(4,2):(2,1)", second);
   spk_block_create(*first, 2, row, "first", &members[0]);
   spk_block_create(*second, 2, row, "second", &members[1]);
-  spk_block_couple((const spk_block *const *)members, 2, NULL, "rows", &coupling);
+  spk_block_couple(members, 2, NULL, "rows", &coupling);
   spk_block_release(members[0]);
   spk_block_release(members[1]);
   return coupling;

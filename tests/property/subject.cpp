@@ -273,7 +273,7 @@ struct Builder {
     subject.model.grid = grid;
     std::vector<Dims> orders;
     std::vector<BlockSubject> members;
-    std::vector<const spk_block *> raw;
+    std::vector<spk_block *> raw;
     for (int64_t part : random_parts(c.random, leaves)) {
       orders.push_back(random_order(c.random, grid.size()));
       members.push_back(make_node(member_grid(grid, orders.back()), per_block, part));
@@ -332,7 +332,7 @@ struct Builder {
     ScopeSubject subject;
     std::vector<Dims> orders;
     std::vector<ScopeSubject> members;
-    std::vector<const spk_scope *> raw;
+    std::vector<spk_scope *> raw;
     for (int64_t part : random_parts(c.random, leaves)) {
       orders.push_back(random_order(c.random, grid.size()));
       const Dims own = member_grid(grid, orders.back());

@@ -15,6 +15,16 @@ static void masked_blocks_become_plus_zero(void **state) {
   spk_block_release(block);
 }
 
+static void keep_masks_say_what_survives(void **state) {
+  (void)state;
+  float x[] = {NAN, -INFINITY, -1, -0.0f, -2, NAN, 3, -0.0f};
+  uint8_t mask[] = {0, 0, 1, 255};
+  spk_block *block = blocks_of(SPK_F32, "(8)", DIMS(2));
+  assert_ok(spk_block_apply_keep_mask(NULL, block, &F32(x), NULL, 1, &U8(mask)));
+  assert_f32(x, 0, 0, 0, 0, -2, NAN, 3, -0.0f);
+  spk_block_release(block);
+}
+
 static void masks_leave_what_the_view_does_not_reach(void **state) {
   (void)state;
   double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -300,6 +310,21 @@ static void multipliers_of_couplings_go_into_other_buffers(void **state) {
   spk_block_release(block);
 }
 
+static void large_blocks_are_scaled_whole(void **state) {
+  (void)state;
+  static float x[2][70000];
+  float factors[] = {-2, 0};
+  for (int i = 0; i < 70000; ++i) x[0][i] = x[1][i] = (float)i;
+  const spk_buffer leaf = {x, 140000, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_block *block = blocks_of(SPK_F32, "(2,70000)", DIMS(1, 0));
+  assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &F32(factors)));
+  for (int i = 0; i < 70000; ++i) {
+    assert_f32(&x[0][i], -2 * (float)i);
+    assert_f32(&x[1][i], 0);
+  }
+  spk_block_release(block);
+}
+
 /* --- a view alone -------------------------------------------------------------------------- */
 
 static void views_take_masks_and_multipliers(void **state) {
@@ -311,6 +336,8 @@ static void views_take_masks_and_multipliers(void **state) {
   spk_view *view = view_of(SPK_F32, "(2,4)");
   assert_ok(spk_view_apply_mask(NULL, view, &F32(x), &F32(y), DIMS(1, 2), &U8(mask)));
   assert_f32(y, 1, 2, 0, 0, 0, 0, 7, 8);
+  assert_ok(spk_view_apply_keep_mask(NULL, view, &F32(x), &F32(y), DIMS(1, 2), &U8(mask)));
+  assert_f32(y, 0, 0, 3, 4, 5, 6, 0, 0);
   assert_ok(spk_view_apply_multiplier(NULL, view, &F32(x), NULL, DIMS(1, 0), &F32(factors)));
   assert_f32(x, 1, 2, 3, 4, 50, 60, 70, 80);
   uint8_t each[] = {0, 1, 0, 1, 0, 1, 0, 1};
@@ -322,6 +349,7 @@ static void views_take_masks_and_multipliers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(masked_blocks_become_plus_zero),
+      TEST(keep_masks_say_what_survives),
       TEST(masks_leave_what_the_view_does_not_reach),
       TEST(into_receives_the_result_and_leaves_are_only_read),
       TEST(into_may_be_the_leaves_themselves),
@@ -337,6 +365,7 @@ int main(void) {
       TEST(products_with_double_multipliers_are_rounded_once),
       TEST(f64_products),
       TEST(multipliers_of_couplings_go_into_other_buffers),
+      TEST(large_blocks_are_scaled_whole),
       TEST(views_take_masks_and_multipliers),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));

@@ -256,7 +256,7 @@ static void one_member_may_be_turned_alone(void **state) {
   float maxima[6];
   const int32_t order[] = {1, 0};
   spk_block *elements = blocks_of(SPK_F32, "(2,3)", NO_DIMS);
-  const spk_block *members[] = {elements};
+  spk_block *members[] = {elements};
   spk_block *turned = NULL;
   assert_ok(spk_block_couple(members, 1, order, "turned", &turned));
   spk_block_release(elements);

@@ -97,7 +97,7 @@ static void children_keep_alive_what_they_are_made_of(void **state) {
   spk_block_release(block);
   assert_live(3);
   /* The scopes of one handle, twice: leaves are told apart by their buffers. */
-  const spk_scope *members[] = {row, row};
+  spk_scope *members[] = {row, row};
   spk_scope *coupling = NULL;
   assert_ok(spk_scope_couple(members, 2, NULL, "pair", &coupling));
   spk_scope_release(row);
@@ -153,9 +153,10 @@ static void described_views_are_handles_of_their_own(void **state) {
 static void refused_handles_are_not_counted(void **state) {
   (void)state;
   spk_view *view = view_of(SPK_F32, "(4)");
+  spk_view *blocks = NULL;
   spk_block *block = NULL;
   assert_int_equal(spk_block_create(view, DIMS(3), NULL, &block), SPK_SHAPE_MISMATCH);
-  assert_int_equal(spk_view_block_view_of(view, DIMS(3), 1, &view), SPK_SHAPE_MISMATCH);
+  assert_int_equal(spk_view_block_view_of(view, DIMS(3), 1, &blocks), SPK_SHAPE_MISMATCH);
   assert_live(1);
   spk_view_release(view);
 }
@@ -237,6 +238,27 @@ static void threads_share_handles_and_contexts(void **state) {
   spk_scope_release(shared.scope);
   spk_context_release(shared.context);
   assert_live(0);
+}
+
+/* --- the library ------------------------------------------------------------------------- */
+
+static void the_library_tells_what_it_is(void **state) {
+  (void)state;
+  assert_int_equal(spk_version(), SPK_VERSION);
+  char start[64];
+  snprintf(start, sizeof start, "sparsekit %d.%d.%d; executors: serial", SPK_VERSION_MAJOR,
+           SPK_VERSION_MINOR, SPK_VERSION_PATCH);
+  const char *info = spk_build_info();
+  assert_memory_equal(info, start, strlen(start));
+  assert_int_equal(spk_executor_available(SPK_EXECUTOR_TBB), strstr(info, " tbb") != NULL);
+  assert_int_equal(spk_executor_available(SPK_EXECUTOR_OPENMP), strstr(info, " openmp") != NULL);
+  assert_non_null(strstr(info, "; simd: "));
+  assert_non_null(strstr(info, "; using "));
+  assert_int_equal(spk_executor_available(SPK_EXECUTOR_DEFAULT), 1);
+  assert_int_equal(spk_executor_available(SPK_EXECUTOR_SERIAL), 1);
+  assert_int_equal(spk_executor_available(SPK_EXECUTOR_HOST), 1);
+  assert_int_equal(spk_executor_available(-1), 0);
+  assert_int_equal(spk_executor_available(5), 0);
 }
 
 /* --- contexts ------------------------------------------------------------------------------ */
@@ -362,6 +384,7 @@ int main(void) {
       LIVE_TEST(one_call_conveniences_leave_no_handles),
       LIVE_TEST(a_handle_is_released_on_another_thread),
       LIVE_TEST(threads_share_handles_and_contexts),
+      LIVE_TEST(the_library_tells_what_it_is),
       LIVE_TEST(contexts_tell_how_they_run),
       LIVE_TEST(the_default_context_is_a_built_in_executor),
       LIVE_TEST(a_host_lends_its_pool),

@@ -224,6 +224,17 @@ static void blocks_of_strided_views(void **state) {
   spk_block_release(block);
 }
 
+static void strides_of_extent_one_do_not_matter(void **state) {
+  (void)state;
+  float x[] = {1, 2, 3, 4};
+  float norms[2];
+  spk_block *block =
+      blocks_of(SPK_F32, "(1,4,1):(9223372036854775807,1,-9223372036854775807)", DIMS(1, 2, 1));
+  assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 1.0, &F32(norms)));
+  assert_f32(norms, 3, 7);
+  spk_block_release(block);
+}
+
 static void layout_of_the_buffer_may_differ_from_the_view(void **state) {
   (void)state;
   float contiguous[] = {1, 2, 3, 4};
@@ -394,6 +405,7 @@ int main(void) {
       TEST(scope_couplings_concatenate_norms_in_member_order),
       TEST(the_rounding_mode_of_the_host_does_not_matter),
       TEST(denormals_count_whatever_the_host_flushes),
+      TEST(strides_of_extent_one_do_not_matter),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -71,6 +71,28 @@ static void any_axis_of_a_strided_tensor(void **state) {
   prune_along(-3, 1, 2, larger);
 }
 
+static void many_groups_each_keep_their_share(void **state) {
+  (void)state;
+  enum { kGroups = 5000, kM = 8 };
+  static float x[kGroups][kM];
+  spk_report report = new_report();
+  /* Each group holds 1 to 8, turned by its number. */
+  for (int g = 0; g < kGroups; ++g) {
+    for (int i = 0; i < kM; ++i) x[g][i] = (float)(1 + (3 * i + g) % kM);
+  }
+  const spk_buffer leaf = {x, kGroups * kM, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_view *view = view_of(SPK_F32, "(100,400)");
+  assert_ok(spk_prune_nm(NULL, view, &leaf, NULL, 1, 3, kM, &report));
+  assert_i64(&report.total, kGroups * kM, 3 * kGroups, 3 * kGroups, 0, 0);
+  for (int g = 0; g < kGroups; ++g) {
+    for (int i = 0; i < kM; ++i) {
+      const int value = 1 + (3 * i + g) % kM;
+      assert_f32(&x[g][i], value > kM - 3 ? (float)value : 0);
+    }
+  }
+  spk_view_release(view);
+}
+
 static void none_of_m_and_all_of_m(void **state) {
   (void)state;
   float x[] = {1, NAN, -0.0f, 2};
@@ -212,17 +234,12 @@ static void columns_of_a_strided_view_shrink(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(two_of_four_stay_in_each_row),
-      TEST(any_axis_of_a_strided_tensor),
-      TEST(none_of_m_and_all_of_m),
-      TEST(n_of_m_into_another_buffer),
-      TEST(a_sparsity_removes_the_smallest),
-      TEST(equal_magnitudes_go_from_the_end),
-      TEST(the_whole_view_is_one_scope),
-      TEST(sparsities_of_zero_and_one),
-      TEST(decimal_sparsities_are_met_exactly),
-      TEST(a_large_view_loses_exactly_its_share),
-      TEST(blocks_shrink_by_one_threshold),
+      TEST(two_of_four_stay_in_each_row),         TEST(any_axis_of_a_strided_tensor),
+      TEST(many_groups_each_keep_their_share),    TEST(none_of_m_and_all_of_m),
+      TEST(n_of_m_into_another_buffer),           TEST(a_sparsity_removes_the_smallest),
+      TEST(equal_magnitudes_go_from_the_end),     TEST(the_whole_view_is_one_scope),
+      TEST(sparsities_of_zero_and_one),           TEST(decimal_sparsities_are_met_exactly),
+      TEST(a_large_view_loses_exactly_its_share), TEST(blocks_shrink_by_one_threshold),
       TEST(columns_of_a_strided_view_shrink),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));

@@ -410,6 +410,64 @@ static void many_ties_are_decided_by_position(void **state) {
   spk_scope_release(scope);
 }
 
+static void many_scores_come_from_an_array(void **state) {
+  (void)state;
+  static float scores[kMany];
+  static uint8_t masks[kMany];
+  for (int64_t i = 0; i < kMany; ++i) scores[i] = -(float)(i * 7919 % kMany);
+  const int64_t count = 70000;
+  const spk_buffer array = F32(scores);
+  const spk_score_source source = from_scores(&array);
+  float kth[1];
+  spk_scope *scope = one_scope(SPK_BF16, kMany);
+  assert_ok(spk_scope_kth_largest(NULL, scope, &source, 1, &count, 1, &F32(kth)));
+  assert_f32(kth, -69999);
+  assert_ok(spk_scope_get_masks(NULL, scope, &source, &count, 1, SPK_TIES_BY_POSITION, &U8(masks),
+                                1, NULL));
+  for (int64_t i = 0; i < kMany; ++i) assert_int_equal(masks[i], i * 7919 % kMany < 70000);
+  spk_scope_release(scope);
+}
+
+static void many_long_rows_compete(void **state) {
+  (void)state;
+  enum { kLong = 4096, kWidth = 128 };
+  static float x[kLong][kWidth];
+  /* A permutation of 0 to 4095: odd numbers have no factor in common with 4096. */
+  for (int r = 0; r < kLong; ++r) {
+    for (int c = 0; c < kWidth; ++c) x[r][c] = (float)(r * 1001 % kLong);
+  }
+  const int64_t count = 1000;
+  const spk_buffer leaf = {x, kLong * kWidth, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_scope *scope = scopes_over(blocks_of(SPK_F32, "(4096,128)", DIMS(1, 0)), NO_DIMS);
+  assert_ok(spk_scope_keep_top(NULL, scope, &leaf, NULL, 1, &count, 1, NULL, NULL));
+  for (int r = 0; r < kLong; ++r) {
+    const int rank = r * 1001 % kLong;
+    for (int c = 0; c < kWidth; ++c) assert_f32(&x[r][c], rank >= kLong - 1000 ? (float)rank : 0);
+  }
+  spk_scope_release(scope);
+}
+
+static void large_blocks_compete(void **state) {
+  (void)state;
+  enum { kLarge = 70000 };
+  static float x[3][kLarge];
+  for (int i = 0; i < kLarge; ++i) {
+    x[0][i] = 2;
+    x[1][i] = 1;
+    x[2][i] = -3;
+  }
+  const int64_t count = 2;
+  const spk_buffer leaf = {x, 3 * kLarge, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_scope *scope = scopes_over(blocks_of(SPK_F32, "(3,70000)", DIMS(1, 0)), NO_DIMS);
+  assert_ok(spk_scope_keep_top(NULL, scope, &leaf, NULL, 1, &count, 1, NULL, NULL));
+  for (int i = 0; i < kLarge; ++i) {
+    assert_f32(&x[0][i], 2);
+    assert_f32(&x[1][i], 0);
+    assert_f32(&x[2][i], -3);
+  }
+  spk_scope_release(scope);
+}
+
 /* --- masks --------------------------------------------------------------------------------- */
 
 static void masks_of_the_three_sources_agree(void **state) {
@@ -501,6 +559,9 @@ int main(void) {
       TEST(coupled_blocks_are_kept_whole),
       TEST(many_distinct_scores),
       TEST(many_ties_are_decided_by_position),
+      TEST(many_scores_come_from_an_array),
+      TEST(many_long_rows_compete),
+      TEST(large_blocks_compete),
       TEST(masks_of_the_three_sources_agree),
       TEST(masks_are_contiguous_whatever_the_view),
       TEST(masks_may_keep_all_ties),

@@ -72,16 +72,21 @@ static void eps_widens_the_denominator(void **state) {
   assert_f64(x, 2.25, -3);
 }
 
-static void an_infinite_eps_shrinks_nothing(void **state) {
+/* norm + eps leaves the range of double; the factor is 1 all the same. */
+static void a_huge_eps_shrinks_nothing(void **state) {
   (void)state;
   spk_soft_options options = without_eps();
-  options.eps = INFINITY;
+  options.eps = DBL_MAX;
   double x[] = {3, -4, 0};
   assert_ok(shrink(F64(x), 1, &options, NULL));
   assert_f64(x, 3, -4, 0);
   double dead[] = {3, -4};
   assert_ok(shrink(F64(dead), 5, &options, NULL));
   assert_f64(dead, 0, 0);
+  /* 1 - t / (norm + eps) = 1 - 1 / 4 with all of them near the end of the range. */
+  double huge[] = {DBL_MAX, 0};
+  assert_ok(shrink(F64(huge), DBL_MAX / 2, &options, NULL));
+  assert_f64(huge, DBL_MAX / 4 * 3, 0);
 }
 
 static void eps_is_the_machine_epsilon_of_the_score_dtype(void **state) {
@@ -494,7 +499,7 @@ int main(void) {
       TEST(blocks_shrink_towards_zero),
       TEST(blocks_up_to_the_threshold_become_plus_zero),
       TEST(eps_widens_the_denominator),
-      TEST(an_infinite_eps_shrinks_nothing),
+      TEST(a_huge_eps_shrinks_nothing),
       TEST(eps_is_the_machine_epsilon_of_the_score_dtype),
       TEST(results_are_rounded_once_to_16_bits),
       TEST(nan_and_infinite_norms),

@@ -148,7 +148,7 @@ static inline spk_block *blocks_of(int32_t dtype, const char *text, int32_t ndim
 /* Couples two blocks, which it takes over; `orders` as in spk_block_couple. */
 static inline spk_block *coupled_blocks(spk_block *first, spk_block *second,
                                         const int32_t *orders) {
-  const spk_block *members[] = {first, second};
+  spk_block *members[] = {first, second};
   spk_block *coupling = NULL;
   assert_ok(spk_block_couple(members, 2, orders, NULL, &coupling));
   spk_block_release(first);
@@ -166,7 +166,7 @@ static inline spk_scope *scopes_over(spk_block *block, int32_t ndim, const int64
 
 static inline spk_scope *coupled_scopes(spk_scope *first, spk_scope *second,
                                         const int32_t *orders) {
-  const spk_scope *members[] = {first, second};
+  spk_scope *members[] = {first, second};
   spk_scope *coupling = NULL;
   assert_ok(spk_scope_couple(members, 2, orders, NULL, &coupling));
   spk_scope_release(first);
