@@ -596,10 +596,10 @@ static void arrays_may_not_overlap_what_is_written(void **state) {
   assert_refused(SPK_OVERLAP, "values[0] and out share bytes; expected buffers that do not overlap",
                  kth_mid_out(&array));
   array = part(w.into_x + 1, 8, SPK_F32);
-  assert_refused(SPK_OVERLAP, "out and scores share bytes; expected buffers that do not overlap",
+  assert_refused(SPK_OVERLAP, "scores and out share bytes; expected buffers that do not overlap",
                  kth_largest_scores(&array));
   array = part(w.into_x + 7, 4, SPK_F32);
-  assert_refused(SPK_OVERLAP, "values[0] and out share bytes; expected buffers that do not overlap",
+  assert_refused(SPK_OVERLAP, "out and values[0] share bytes; expected buffers that do not overlap",
                  block_to_scope_values(&array));
   array = part(w.scores, 4, SPK_F32);
   assert_refused(SPK_OVERLAP, "values and out[0] share bytes; expected buffers that do not overlap",
