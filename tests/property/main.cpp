@@ -39,7 +39,8 @@ Operations all_operations() {
   Operations all;
   for (const Operations &some :
        {measuring_operations(), writing_operations(), soft_operations(), arranging_operations(),
-        describing_operations(), selecting_operations(), one_call_operations()}) {
+        describing_operations(), selecting_operations(), one_call_operations(),
+        refusing_operations()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -26,6 +26,7 @@ Operations arranging_operations();   // ops_arrange.cpp
 Operations describing_operations();  // ops_describe.cpp
 Operations selecting_operations();   // ops_select.cpp
 Operations one_call_operations();    // ops_one_call.cpp
+Operations refusing_operations();    // ops_refuse.cpp
 
 // --- what several operations need ------------------------------------------------------------
 
