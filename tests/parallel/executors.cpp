@@ -1,5 +1,6 @@
 // Executors in someone else's process: inside a host's OpenMP region or TBB task, after fork(),
 // with a host's own pool.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

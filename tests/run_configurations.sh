@@ -1,0 +1,26 @@
+#!/bin/sh
+# The other ways to build: without TBB, without OpenMP, without either, and with clang under
+# ThreadSanitizer. Runs what depends on them.
+set -eu
+cd "$(dirname "$0")/.."
+
+sh tests/debian_packages.sh g++ clang-14 cmake ninja-build pkg-config libhwy-dev libtbb-dev \
+  libcmocka-dev libomp-14-dev libclang-rt-14-dev
+
+# check NAME OPTION...
+check() {
+  echo "== $1"
+  build="build/$1"
+  shift
+  cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPARSEKIT_WARNINGS_AS_ERRORS=ON "$@"
+  cmake --build "$build"
+  ctest --test-dir "$build" --output-on-failure -R '^(unit_|executors|context|c_|consumer_)'
+}
+check without-tbb -DSPARSEKIT_WITH_TBB=OFF
+check without-openmp -DSPARSEKIT_WITH_OPENMP=OFF
+check serial -DSPARSEKIT_WITH_TBB=OFF -DSPARSEKIT_WITH_OPENMP=OFF
+
+echo "== tsan"
+cmake --preset tsan
+cmake --build build/tsan
+ctest --preset tsan
