@@ -128,7 +128,8 @@ typedef struct spk_view spk_view;
 
 /* A borrowed piece of memory; only for the length of the call.
  *   data     first element; aligned to the element size, never NULL
- *   numel    how many elements the call may reach, counted from data
+ *   numel    how many elements the call may reach, counted from data: for leaves at least as many as
+ *            the layout reaches, for score, threshold and mask arrays exactly their number
  *   dtype    SPK_F32 ...; must be what the function asks for
  *   layout   SPK_LAYOUT_...; score, threshold and mask arrays take VIEW or CONTIGUOUS, both of
  *            which mean contiguous there
@@ -148,7 +149,8 @@ typedef struct spk_buffer {
  * place; else `nleaves` buffers of the same dtypes that receive the result while `leaves` are only
  * read (for frameworks whose arrays are immutable). Elements of `into` that the view does not
  * reach are not touched. A buffer that is written may share bytes with another buffer of the
- * call only if both are one and the same (same data, same layout); else SPK_OVERLAP. */
+ * call only if both are one and the same buffer of the same leaf (same data, same layout); else
+ * SPK_OVERLAP. */
 
 /* ------------------------------------------------------------------------------------------
  * 3. Contexts
@@ -162,9 +164,8 @@ typedef struct spk_context spk_context;
 #define SPK_EXECUTOR_DEFAULT 0
 #define SPK_EXECUTOR_SERIAL 1
 #define SPK_EXECUTOR_TBB 2
-#define SPK_EXECUTOR_OPENMP \
-  3 /* note: an OpenMP runtime ends the process if it cannot have a thread */
-#define SPK_EXECUTOR_HOST 4 /* your own pool, see spk_host_executor */
+#define SPK_EXECUTOR_OPENMP 3 /* its runtime ends the process if it cannot have a thread */
+#define SPK_EXECUTOR_HOST 4   /* your own pool, see spk_host_executor */
 
 /* One piece of a parallel loop; never throws, may be called on any thread. */
 typedef void (*spk_task_fn)(void *task_data, int64_t index);
@@ -250,7 +251,8 @@ SPK_API spk_status spk_view_create(int32_t dtype, int32_t ndim, const int64_t *s
                                    const int64_t *stride, int64_t offset, spk_view **out);
 
 /* Creates a view from its text form, as in layout algebra: "(64,128):(128,1)" is shape:stride,
- * "(64,128):(128,1)+32" has an offset, "(64,128)" is contiguous. Blanks are allowed. */
+ * "(64,128):(128,1)+32" has an offset, "(64,128)" and "(64,128)+32" are contiguous. Blanks are
+ * allowed. At most SPK_MAX_NDIM dimensions. */
 SPK_API spk_status spk_view_parse(int32_t dtype, const char *text, spk_view **out);
 
 /* Writes the text form, terminated. `length` (may be NULL) receives its length without terminator;
@@ -470,8 +472,11 @@ typedef struct spk_soft_options {
  * A NaN norm leaves a block unchanged, whatever t is; t = +inf zeroes it; ||w|| = +inf with finite
  * t leaves it unchanged; t = 0 and conditioned changes nothing. Norm, factor and product are
  * double, rounded once to the dtype. f64: weights and conditioners of one block may each spread
- * over 2^900; beyond that, elements at the lower end may be lost. thresholds   SPK_F32 or SPK_F64;
- * grid_shape, or one number for all; NaN or < 0 is refused options      may be NULL
+ * over 2^900; beyond that, elements at the lower end may be lost.
+ *
+ *   thresholds   SPK_F32 or SPK_F64; grid_shape, or one number for all; NaN or < 0 is refused
+ *   options      may be NULL
+ *
  * SPK_NOT_CONVERGED: all was written; blocks that ran out of steps hold their best iterate, and the
  * report counts them. */
 SPK_API spk_status spk_block_soft_threshold(spk_context *context, const spk_block *block,
@@ -499,7 +504,8 @@ SPK_API spk_status spk_block_get_masks(spk_context *context, const spk_block *bl
 /* The blocks as a view of the same memory, no copy. For a view of shape B x b in each dimension:
  *   reorder = 0   (B0, b0, B1, b1, ...)
  *   reorder = 1   (B0, B1, ..., b0, b1, ...)
- * The result may have up to 2 * SPK_MAX_NDIM dimensions. Refused for a coupling of several leaves,
+ * The result may have up to 2 * SPK_MAX_NDIM dimensions, and then describes memory but takes no
+ * blocks. Refused for a coupling of several leaves,
  * which lie in different buffers: use spk_block_block_view_merged. */
 SPK_API spk_status spk_block_block_view(const spk_block *block, int32_t reorder, spk_view **out);
 
@@ -519,7 +525,8 @@ SPK_API spk_status spk_block_broadcast_block_to_element(spk_context *context,
                                                         const spk_buffer *out, int32_t nleaves);
 
 /* Descriptions of a contiguous grid array: in shape (B0, 1, B1, 1, ...), which broadcasts against
- * spk_block_block_view (the "fake" form of the broadcast), and in grid_shape. */
+ * spk_block_block_view (the "fake" form of the broadcast), and in grid_shape. Views have float
+ * dtypes only. */
 SPK_API spk_status spk_block_broadcast_fake(const spk_block *block, int32_t dtype, spk_view **out);
 SPK_API spk_status spk_block_expand_block_tensor(const spk_block *block, int32_t dtype,
                                                  spk_view **out);
@@ -556,7 +563,8 @@ SPK_API spk_status spk_view_broadcast_block_to_element(spk_context *context, con
 typedef struct spk_scope spk_scope;
 
 /* Creates a scope spec over `block`, which it keeps alive.
- *   ndim    0 to the block's grid_ndim; missing trailing dimensions span theirs, so 0 = one scope
+ *   ndim    0 to the block's grid_ndim; missing trailing dimensions span theirs, so
+ *           spk_scope_create(block, 0, NULL, NULL, &scope) makes one scope of all blocks
  *   shape   blocks of a scope along each grid dimension; <= 0 spans the dimension; each must divide
  *           the grid's
  *   name    copied, used in messages; NULL = "scope" */
@@ -644,7 +652,8 @@ SPK_API spk_status spk_scope_kth_largest(spk_context *context, const spk_scope *
 
 /* A threshold between the k-th and the next score: (k_weight v_k + v_(k+1)) / (k_weight + 1),
  * rounded so that v_(k+1) < mid <= v_k unless the two are equal: used as a threshold it keeps
- * exactly k. v_k = NaN gives +inf unless v_(k+1) is NaN too, which gives NaN.
+ * exactly k. But for NaN: v_k = NaN gives +inf, which keeps every NaN and every +inf, unless v_(k+1)
+ * is NaN too, which gives NaN, no threshold.
  *   k          in [1, numblk_per_scope - 1]
  *   k_weight   > 0 and finite; 1 is the middle */
 SPK_API spk_status spk_scope_kth_mid(spk_context *context, const spk_scope *scope,
@@ -653,8 +662,7 @@ SPK_API spk_status spk_scope_kth_mid(spk_context *context, const spk_scope *scop
                                      const spk_buffer *out);
 
 /* Zeroes the blocks with norm < threshold of their scope (strict).
- *   thresholds   SPK_F32 or SPK_F64; the scope's grid_shape, or one number for all; NaN is refused
- */
+ *   thresholds   SPK_F32 or SPK_F64; the scope's grid_shape, or one number for all; NaN is refused */
 SPK_API spk_status spk_scope_hard_threshold(spk_context *context, const spk_scope *scope,
                                             const spk_buffer *leaves, const spk_buffer *into,
                                             int32_t nleaves, const spk_buffer *thresholds,
@@ -669,6 +677,7 @@ typedef struct spk_select_options {
   const spk_buffer *values; /* scores are norms of these instead of the weights'; one per leaf */
   const spk_buffer *scores; /* or the scores themselves: (grid_shape..., numblk_per_scope) */
   int32_t ties;             /* SPK_TIES_... */
+  int32_t reserved;         /* 0 */
 } spk_select_options;
 
 /* Keeps exactly `count` blocks of each scope, those of largest Euclidean norm, and zeroes the rest:
@@ -735,7 +744,7 @@ SPK_API spk_status spk_soft_threshold_blocks(spk_context *context, const spk_vie
 /* SPK_VERSION of the library that is loaded. */
 SPK_API int32_t spk_version(void);
 /* One line for a bug report: version, executors and SIMD targets built in, and the target in use,
- * such as "sparsekit 0.1.0; executors: serial tbb openmp host; simd: SSE2 AVX2 AVX3; using AVX3".
+ * such as "sparsekit 0.1.0; executors: serial tbb openmp host; simd: SSE4 AVX2 AVX3; using AVX3".
  * Static storage. */
 SPK_API const char *spk_build_info(void);
 /* 1 if contexts with this executor can be created, else 0. */

@@ -11,10 +11,6 @@ inline bool is_float(int32_t dtype) {
   return dtype == SPK_F32 || dtype == SPK_F64 || dtype == SPK_F16 || dtype == SPK_BF16;
 }
 
-inline bool is_known(int32_t dtype) {
-  return is_float(dtype) || dtype == SPK_U8 || dtype == SPK_I64;
-}
-
 // The low byte of a code is the width in bits.
 inline int64_t size_of(int32_t dtype) {
   return (dtype & 0xff) / 8;

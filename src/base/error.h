@@ -32,6 +32,12 @@ inline void append(std::string &out, const std::string &part) {
 // to_chars, because printf and streams follow the host's locale.
 template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
 void append(std::string &out, T number) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (number != number) {
+      out += "NaN";
+      return;
+    }
+  }
   char digits[40];
   auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
   out.append(digits, end);
@@ -56,9 +62,8 @@ std::string cat(const Parts &...parts) {
 }
 
 // A caller's text in a message: long ones would push the cause out of its fixed size.
-inline std::string shortened(const std::string &given) {
-  constexpr size_t kShown = 60;
-  return given.size() <= kShown ? given : given.substr(0, kShown) + "...";
+inline std::string shortened(const std::string &given, size_t shown = 60) {
+  return given.size() <= shown ? given : given.substr(0, shown) + "...";
 }
 
 template <typename... Parts>

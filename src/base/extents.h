@@ -71,6 +71,22 @@ class Extents {
   int size_ = 0;
 };
 
+// Index of entry `number`, row-major in a shape.
+inline Extents index_at(const Extents &shape, int64_t number) {
+  Extents index(shape.size(), 0);
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    index[d] = number % shape[d];
+    number /= shape[d];
+  }
+  return index;
+}
+
+inline Extents plus(const Extents &a, const Extents &b) {
+  Extents sum = a;
+  for (int d = 0; d < a.size(); ++d) sum[d] += b[d];
+  return sum;
+}
+
 inline Extents concat(const Extents &a, const Extents &b) {
   Extents result = a;
   for (int64_t value : b) result.push_back(value);

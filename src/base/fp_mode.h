@@ -68,4 +68,20 @@ class FpMode {
   static inline thread_local const FpMode *innermost_ = nullptr;
 };
 
+// The host's mode again, for the length of a call of one of its functions.
+class HostMode {
+ public:
+  HostMode() : mode_(FpMode::innermost()) {
+    if (mode_) mode_->suspend();
+  }
+  ~HostMode() {
+    if (mode_) FpMode::resume();
+  }
+  HostMode(const HostMode &) = delete;
+  HostMode &operator=(const HostMode &) = delete;
+
+ private:
+  const FpMode *mode_;
+};
+
 }  // namespace spk

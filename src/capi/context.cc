@@ -27,8 +27,8 @@ Executor executor_of(const spk_context_options &options, int32_t code) {
     return host;
   }
   if (options.host) {
-    fail(SPK_INVALID_ARGUMENT, "host: got a table with executor ", code,
-         ", expected NULL unless it is SPK_EXECUTOR_HOST");
+    fail(SPK_INVALID_ARGUMENT, "host: got a table with executor ", options.executor,
+         ", expected NULL unless it is SPK_EXECUTOR_HOST (4)");
   }
   if (code < SPK_EXECUTOR_DEFAULT || code > SPK_EXECUTOR_HOST) {
     fail(SPK_INVALID_ARGUMENT, "executor: got ", code, ", expected SPK_EXECUTOR_DEFAULT (0) to ",
@@ -49,7 +49,10 @@ int32_t threads_of(const spk_context_options &options, const Executor &executor,
   if (options.threads > 0) return options.threads;
   if (code == SPK_EXECUTOR_SERIAL) return 1;
   // A host that lends its pool has decided how wide it is.
-  if (code == SPK_EXECUTOR_HOST) return std::max(1, executor.concurrency(executor.user));
+  if (code == SPK_EXECUTOR_HOST) {
+    const HostMode mode;
+    return std::max(1, executor.concurrency(executor.user));
+  }
   return available_threads();
 }
 
@@ -87,11 +90,15 @@ void spk_context_release(spk_context *context) {
 }
 
 int32_t spk_context_executor(const spk_context *context) {
-  return (context ? *context : default_context()).executor_code;
+  int32_t code = -1;
+  guarded([&] { code = (context ? *context : default_context()).executor_code; });
+  return code;
 }
 
 int32_t spk_context_threads(const spk_context *context) {
-  return (context ? *context : default_context()).threads;
+  int32_t threads = -1;
+  guarded([&] { threads = (context ? *context : default_context()).threads; });
+  return threads;
 }
 
 spk_status spk_context_trim(spk_context *context) {

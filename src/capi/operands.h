@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/dtype.h"
 #include "capi/guard.h"
 #include "core/call.h"
 #include "core/grid.h"

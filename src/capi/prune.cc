@@ -1,5 +1,4 @@
 // One-call conveniences: handles made for the call, and the same operations.
-#include "base/rate.h"
 #include "capi/selection.h"
 
 using namespace spk;

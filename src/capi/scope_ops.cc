@@ -13,10 +13,6 @@ namespace {
 constexpr std::initializer_list<int32_t> kAnyDtype = {SPK_F32,  SPK_F64, SPK_F16,
                                                       SPK_BF16, SPK_U8,  SPK_I64};
 
-int64_t blocks_of(const Scope &scope) {
-  return scope.numscope * scope.numblk_per_scope;
-}
-
 // One array per member in the grid shape of its block, all of the dtype of `array`.
 std::vector<GridArray> member_arrays(Buffers &buffers, const Scope &scope, const char *name,
                                      const spk_buffer *given, int32_t nmembers, Access access,
@@ -62,7 +58,7 @@ void masks_from_mask(spk_context *context, const Scope &scope, const spk_buffer 
                      const spk_buffer *masks, int32_t nleaves, spk_report *report) {
   Buffers buffers;
   const ArrayData keep =
-      buffers.array("block_mask", block_mask, blocks_of(scope), {SPK_U8}, Access::kRead);
+      buffers.array("block_mask", block_mask, blocks_in_all(scope), {SPK_U8}, Access::kRead);
   const auto elements =
       buffers.contiguous_leaves("masks", masks, nleaves, scope.all_leaves, Access::kWrite, SPK_U8);
   buffers.check_overlap();
@@ -73,7 +69,7 @@ void masks_from_mask(spk_context *context, const Scope &scope, const spk_buffer 
     spread_masks(call, grids[m], in_scope_order(scope, static_cast<int>(m), keep));
   }
   Tally tally;
-  tally.total = blocks_of(scope);
+  tally.total = blocks_in_all(scope);
   int64_t kept = 0;
   for (int64_t i = 0; i < tally.total; ++i) kept += keep.as<const uint8_t>()[i] != 0;
   tally.requested = kept;
@@ -94,7 +90,7 @@ spk_status spk_scope_block_norms(spk_context *context, const spk_scope *scope,
     Buffers buffers;
     const auto x = buffers.leaves("leaves", leaves, nleaves, scope->all_leaves, Access::kLeaf);
     const ArrayData result =
-        buffers.array("out", out, blocks_of(*scope), {scope->score_dtype}, Access::kWrite);
+        buffers.array("out", out, blocks_in_all(*scope), {scope->score_dtype}, Access::kWrite);
     buffers.check_overlap();
     Call call(context);
     const Grids grids = grids_of(*scope, x, {}, call.memory());
@@ -112,7 +108,7 @@ spk_status spk_scope_block_to_scope(spk_context *context, const spk_scope *scope
     required(scope, "scope");
     Buffers buffers;
     const ArrayData result =
-        buffers.array("out", out, blocks_of(*scope), kAnyDtype, Access::kWrite);
+        buffers.array("out", out, blocks_in_all(*scope), kAnyDtype, Access::kWrite);
     const auto from =
         member_arrays(buffers, *scope, "values", values, nmembers, Access::kRead, result.dtype);
     buffers.check_overlap();
@@ -228,7 +224,7 @@ spk_status spk_scope_get_masks(spk_context *context, const spk_scope *scope,
     buffers.check_overlap();
     Call call(context);
     Tally tally;
-    tally.total = blocks_of(*scope);
+    tally.total = blocks_in_all(*scope);
     const Grids measured = scores.grids(*scope, call.memory());
     top_masks(call, *scope, grids_of(*scope, elements, {}, call.memory()),
               scores.of(*scope, measured), wanted, ties, &tally);

@@ -12,7 +12,7 @@ namespace spk::capi {
 // Scores that a call was brought: values whose norms they are, or the scores themselves.
 class Scores {
  public:
-  // Exactly one of `values` and `scores` is not NULL.
+  // `values` if it is not NULL, else `scores`.
   Scores(Buffers &buffers, const Scope &scope, const spk_buffer *values, const spk_buffer *scores,
          int32_t nleaves) {
     if (values) {
@@ -62,6 +62,9 @@ inline void keep_top_by(spk_context *context, const Scope &scope, const GivenWei
   check_report(report);
   const auto chosen = read_struct(options, spk_select_options{}, "options");
   check_ties(chosen.ties);
+  if (chosen.reserved != 0) {
+    fail(SPK_INVALID_ARGUMENT, "options: reserved: got ", chosen.reserved, ", expected 0");
+  }
   if (chosen.values && chosen.scores) {
     fail(SPK_INVALID_ARGUMENT, "options: got values and scores, expected at most one of them");
   }

@@ -1,8 +1,7 @@
-#include <hwy/targets.h>
-
 #include <string>
 
 #include "capi/guard.h"
+#include "kernels/kernels.h"
 #include "parallel/executor.h"
 
 namespace {
@@ -15,16 +14,9 @@ std::string executors_built_in() {
 }
 
 std::string build_info() {
-  std::string targets;
-  // Highway numbers better targets with lower bits: plainest first.
-  for (int bit = 63; bit >= 0; --bit) {
-    const int64_t target = HWY_TARGETS & static_cast<int64_t>(uint64_t{1} << bit);
-    if (target != 0) targets += spk::cat(" ", hwy::TargetName(target));
-  }
-  const int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
   return spk::cat("sparsekit ", SPK_VERSION_MAJOR, ".", SPK_VERSION_MINOR, ".", SPK_VERSION_PATCH,
-                  "; executors: ", executors_built_in(), "; simd:", targets, "; using ",
-                  hwy::TargetName(usable & -usable));
+                  "; executors: ", executors_built_in(), "; simd: ", spk::target_names(),
+                  "; using ", spk::target_in_use());
 }
 
 }  // namespace

@@ -43,13 +43,9 @@ spk_status spk_view_create(int32_t dtype, int32_t ndim, const int64_t *shape, co
       fail(SPK_INVALID_ARGUMENT, "view ndim: got ", ndim, ", expected 1 to ", SPK_MAX_NDIM);
     }
     const Extents extents = dims(shape, ndim, "view shape");
-    Extents steps;
-    if (stride) {
-      steps = Extents(stride, ndim);
-    } else {
-      steps = make_contiguous_view(dtype, extents)->stride;
-    }
-    *out = make_view(dtype, extents, steps, offset).detach();
+    *out = (stride ? make_view(dtype, extents, Extents(stride, ndim), offset)
+                   : make_contiguous_view(dtype, extents, offset))
+               .detach();
   });
 }
 

@@ -1,6 +1,5 @@
 #include "core/block.h"
 
-#include "base/dtype.h"
 #include "base/error.h"
 
 namespace spk {
@@ -175,7 +174,7 @@ Ref<View> broadcast_fake(const Block &block, int32_t dtype) {
     shape.push_back(extent);
     shape.push_back(1);
   }
-  return make_contiguous_view(dtype, shape, kMaxDims);
+  return make_contiguous_view(dtype, shape, 0, kMaxDims);
 }
 
 Ref<View> expand_block_tensor(const Block &block, int32_t dtype) {

@@ -18,7 +18,7 @@ struct Leaf {
   std::string name;
 
   int64_t numel_per_block() const { return block_shape.product(); }
-  // Extents of the grid in view order, and the elements between neighbours along grid axis d.
+  // Extents of the grid, in view order.
   Extents own_grid() const;
 };
 

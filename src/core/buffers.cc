@@ -190,7 +190,8 @@ ArrayData Buffers::array_or_one(const char *name, const spk_buffer *buffer, int6
                                 std::initializer_list<int32_t> dtypes, bool *broadcast) {
   *broadcast = buffer && buffer->numel == 1;
   if (buffer && buffer->numel != 1 && buffer->numel != numel) {
-    fail(SPK_SHAPE_MISMATCH, name, ": numel: got ", buffer->numel, ", expected ", numel, " or 1");
+    fail(SPK_SHAPE_MISMATCH, name, ": numel: got ", buffer->numel, ", expected ",
+         numel == 1 ? "1" : cat(numel, " or 1"));
   }
   return checked_array(name, -1, buffer, *broadcast ? 1 : numel, dtypes, Access::kRead);
 }
@@ -200,15 +201,15 @@ ArrayData Buffers::array_at(const char *name, const spk_buffer *buffers, int32_t
   return checked_array(name, index, buffers + index, numel, dtypes, access);
 }
 
-bool Buffers::conflict(const Use &a, const Use &b) {
-  if (a.access == Access::kRead && b.access == Access::kRead) return false;
-  const bool both_leaves = a.name == b.name;
+Decision Buffers::conflict(const Use &a, const Use &b) {
+  if (a.access == Access::kRead && b.access == Access::kRead) return Decision::kNo;
+  const bool sisters = a.name == b.name;  // leaves of one argument, which is named once
   const bool written = a.access == Access::kWrite || b.access == Access::kWrite;
   // A leaf that is only read conflicts with its sister leaves alone.
-  if (!written && !both_leaves) return false;
+  if (!written && !sisters) return Decision::kNo;
   // One and the same buffer in two roles of one leaf: in place.
-  if (!both_leaves && a.index == b.index && same(a.footprint, b.footprint)) return false;
-  return share_a_byte(a.footprint, b.footprint) != Decision::kNo;
+  if (!sisters && a.index == b.index && same(a.footprint, b.footprint)) return Decision::kNo;
+  return share_a_byte(a.footprint, b.footprint);
 }
 
 void Buffers::check_overlap() {
@@ -216,14 +217,16 @@ void Buffers::check_overlap() {
   std::sort(uses_.begin(), uses_.end(), [](const Use &a, const Use &b) { return a.low < b.low; });
   for (size_t i = 0; i < uses_.size(); ++i) {
     for (size_t j = i + 1; j < uses_.size() && uses_[j].low < uses_[i].high; ++j) {
-      if (!conflict(uses_[i], uses_[j])) continue;
+      const Decision decision = conflict(uses_[i], uses_[j]);
+      if (decision == Decision::kNo) continue;
       const Use &a = uses_[i];
       const Use &b = uses_[j];
       const bool in_order = a.order < b.order;
       const std::string first = in_order ? label(a.name, a.index) : label(b.name, b.index);
       const std::string second = in_order ? label(b.name, b.index) : label(a.name, a.index);
       fail(SPK_OVERLAP, first, " and ", second,
-           " share bytes; expected buffers that do not overlap");
+           decision == Decision::kYes ? " share bytes" : " cannot be shown to share no byte",
+           "; expected buffers that do not overlap");
     }
   }
 }

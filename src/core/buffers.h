@@ -76,7 +76,7 @@ class Buffers {
   ArrayData checked_array(const char *name, int index, const spk_buffer *buffer, int64_t numel,
                           std::initializer_list<int32_t> dtypes, Access access);
   void add_use(const char *name, int index, Access access, Footprint footprint);
-  static bool conflict(const Use &a, const Use &b);
+  static Decision conflict(const Use &a, const Use &b);
   static std::string label(const char *name, int index);
 
   // Most calls bring few buffers: their descriptions live on the stack.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 
 #include "base/error.h"
 
@@ -60,18 +59,14 @@ thread_local const void *innermost_callback = nullptr;
 Call::CallbackScope::CallbackScope(Call &call)
     : call_(call), outer_(static_cast<const CallbackScope *>(innermost_callback)) {
   innermost_callback = this;
-  call_.mode_.suspend();
 }
 
 Call::CallbackScope::~CallbackScope() {
-  FpMode::resume();
   innermost_callback = outer_;
 }
 
 Call::Call(Context *context)
-    : context_(context ? *context : default_context()),
-      mode_(*FpMode::innermost()),
-      kernels_(spk::kernels()) {
+    : context_(context ? *context : default_context()), kernels_(spk::kernels()) {
   for (auto *scope = static_cast<const CallbackScope *>(innermost_callback); scope;
        scope = scope->outer_) {
     if (&scope->call_.context_ == &context_) {
@@ -90,6 +85,7 @@ Call::~Call() {
 
 int32_t Call::threads() const {
   if (context_.threads <= 1 || is_forked_child()) return 1;
+  const HostMode mode;
   const int32_t limit = context_.executor.concurrency(context_.executor.user);
   return std::max(1, std::min(context_.threads, limit));
 }
@@ -117,6 +113,7 @@ void Call::run_range(int64_t begin, int64_t end, void *body, Task task) {
   }
   int32_t refusal = 0;
   try {
+    const HostMode mode;
     refusal = context_.executor.parallel_for(context_.executor.user, lanes, lane_task, &loop);
   } catch (...) {
     // The runtime could not have a thread: this one does what is left.

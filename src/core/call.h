@@ -26,7 +26,6 @@ class Call {
   Scratch &scratch() { return *scratch_; }
   // The same, for containers that live as long as the call.
   std::pmr::memory_resource *memory() { return &memory_; }
-  int32_t threads() const;
 
   // How many loops the call will run, for the progress callback's share of work.
   void expect_loops(int loops) { loops_ = loops; }
@@ -61,15 +60,16 @@ class Call {
    private:
     Call &call_;
     const CallbackScope *outer_;
+    HostMode mode_;
     friend class Call;
   };
 
+  int32_t threads() const;
   void run(int64_t count, int64_t group, void *body, Task task);
   void run_range(int64_t begin, int64_t end, void *body, Task task);
   void report_progress(int64_t done, int64_t count);
 
   Context &context_;
-  const FpMode &mode_;
   const Kernels &kernels_;
   Scratch *scratch_;
   ScratchMemory memory_;

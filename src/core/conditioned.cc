@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "core/extrema.h"
 #include "core/norms.h"
+#include "core/power.h"
 #include "core/soft_threshold.h"
-#include "kernels/power.h"
 
 namespace spk {
 namespace {
@@ -340,7 +340,7 @@ void shrink_elements(const Kernels &kernels, Scratch &scratch, const Grid &grid,
   }
   // What is unchanged keeps its very bits, those of NaN too.
   for_each_block(rect, [&](int64_t i, const Extents &block) {
-    const Rect one = {block, Extents(block.size(), 1)};
+    const Rect one = Rect::one(block);
     if (unchanged[i]) {
       mask_rect(kernels, grid, one, unchanged + i);
     } else {
@@ -361,19 +361,9 @@ void shrink_block(const Kernels &kernels, Scratch &scratch, const Grid &grid,
     source.write(solution.nu);
   } else {
     const uint8_t keep = solution.outcome == Outcome::kUnchanged;
-    mask_rect(kernels, grid, {block, Extents(block.size(), 1)}, &keep);
+    mask_rect(kernels, grid, Rect::one(block), &keep);
   }
   if (solution.outcome != Outcome::kDead) ++tally->achieved;
-}
-
-// Index in the grid of entry `number` of a box.
-Extents block_at(const Rect &rect, int64_t number) {
-  Extents block = rect.low;
-  for (int d = block.size() - 1; d >= 0; --d) {
-    block[d] += number % rect.extent[d];
-    number /= rect.extent[d];
-  }
-  return block;
 }
 
 }  // namespace
@@ -386,7 +376,8 @@ void check_conditioners(Call &call, const Grid &conditioners, int first_leaf) {
     auto check = [&](double h, const Rect &rect, int64_t number) {
       if (h > 0.0 && h < std::numeric_limits<double>::infinity()) return;
       fail(SPK_INVALID_ARGUMENT, "conditioners[", first_leaf + static_cast<int>(l), "]: got ", h,
-           " in block ", block_at(rect, number), ", expected numbers > 0 and finite");
+           " in block ", plus(rect.low, index_at(rect.extent, number)),
+           ", expected numbers > 0 and finite");
     };
     for (const Reduction reduction : {kMin, kMax}) {
       for_each_reduced(call, leaf, reduction, 0.0, [&](const Rect &rect, const double *local) {

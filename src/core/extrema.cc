@@ -1,7 +1,6 @@
 #include "core/extrema.h"
 
 #include <atomic>
-#include <cmath>
 
 #include "base/error.h"
 
@@ -46,7 +45,7 @@ void reduce_by_callback(Call &call, const Grid &grid, spk_reduce_fn fn, void *us
       fail(SPK_CANCELLED, "reduce callback: returned ", stop, " for block ", number,
            ", which cancels the call");
     }
-    store(call.kernels(), {block, Extents(block.size(), 1)}, &result, out);
+    store(call.kernels(), Rect::one(block), &result, out);
   });
 }
 

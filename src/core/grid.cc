@@ -105,11 +105,10 @@ Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_
 }
 
 Rect Tiling::operator[](int64_t index) const {
-  Rect rect{Extents(shape_.size(), 0), tile_};
-  for (int d = shape_.size() - 1; d >= 0; --d) {
-    rect.low[d] = index % tiles_[d] * tile_[d];
+  Rect rect{index_at(tiles_, index), tile_};
+  for (int d = 0; d < shape_.size(); ++d) {
+    rect.low[d] *= tile_[d];
     rect.extent[d] = std::min(tile_[d], shape_[d] - rect.low[d]);
-    index /= tiles_[d];
   }
   return rect;
 }

@@ -26,6 +26,7 @@ struct Rect {
 
   int64_t count() const { return extent.product(); }
   static Rect whole(const Extents &shape) { return {Extents(shape.size(), 0), shape}; }
+  static Rect one(const Extents &index) { return {index, Extents(index.size(), 1)}; }
 };
 
 // Equal boxes that cover a shape; the last along each dimension may be smaller.

@@ -1,4 +1,4 @@
-// Hard thresholding of blocks by thresholds (SPEC section 3).
+// Hard thresholding of blocks by thresholds.
 #pragma once
 
 #include "core/thresholds.h"

@@ -9,6 +9,10 @@
 namespace spk {
 namespace {
 
+// Passes over a streamed scope, about: three to six that count digits, one that collects, one that
+// applies. Only the progress callback's share of work depends on it.
+constexpr int kStreamLoops = 8;
+
 // Number of the scope at `index` of the scope grid.
 int64_t number_of(const Scope &scope, const Extents &index) {
   return dot(index, scope.grid_shape.row_major());
@@ -119,7 +123,7 @@ void select_blocks(Call &call, const Scope &scope, const Grids &grids, const Sco
   if (scores.fit_in_memory()) {
     select_in_memory(call, scope, scores, counts, ties, tally, apply);
   } else {
-    call.expect_loops(8);
+    call.expect_loops(kStreamLoops);
     select_in_streams(call, scope, grids, scores, counts, ties, tally, apply);
   }
 }
@@ -180,8 +184,8 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
                   int64_t high) {
   if (!counts.counts) fail(SPK_INVALID_ARGUMENT, name, ": got NULL, expected counts");
   if (counts.count != 1 && counts.count != scopes) {
-    fail(SPK_SHAPE_MISMATCH, name, ": got ", counts.count, " numbers, expected 1 or ", scopes,
-         ", one per scope");
+    fail(SPK_SHAPE_MISMATCH, name, ": got ", counts.count, " numbers, expected 1",
+         scopes == 1 ? "" : cat(" or ", scopes, ", one per scope"));
   }
   for (int64_t i = 0; i < counts.count; ++i) {
     if (counts.counts[i] < low || counts.counts[i] > high) {

@@ -1,4 +1,4 @@
-// Selection by counts (SPEC section 5): the blocks of each scope that stay, pruned or as masks, and
+// Selection by counts: the blocks of each scope that stay, pruned or as masks, and
 // the scores at the edge.
 #pragma once
 

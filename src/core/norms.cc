@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/dtype.h"
 #include "base/error.h"
-#include "kernels/power.h"
+#include "core/power.h"
 
 namespace spk {
 namespace {

@@ -1,4 +1,4 @@
-// Lp norms of blocks (SPEC section 3), as doubles that are not yet rounded to the score dtype.
+// Lp norms of blocks, as doubles that are not yet rounded to the score dtype.
 #pragma once
 
 #include "core/tile.h"

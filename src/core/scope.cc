@@ -1,6 +1,5 @@
 #include "core/scope.h"
 
-#include "base/dtype.h"
 #include "base/error.h"
 #include "base/rate.h"
 

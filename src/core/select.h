@@ -1,4 +1,4 @@
-// Exact selection: which scores are the k largest (SPEC section 5). Equal scores are ranked by
+// Exact selection: which scores are the k largest. Equal scores are ranked by
 // position, NaN above +inf; nothing is sorted.
 #pragma once
 

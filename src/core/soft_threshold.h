@@ -1,4 +1,4 @@
-// Group soft thresholding, the proximal operator of sum_b t_b ||w_b|| (SPEC section 6).
+// Group soft thresholding, the proximal operator of sum_b t_b ||w_b||.
 #pragma once
 
 #include "core/thresholds.h"

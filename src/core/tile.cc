@@ -1,7 +1,6 @@
 #include "core/tile.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/dtype.h"
 #include "core/nest.h"
@@ -188,20 +187,6 @@ void clear_sums(Reduction reduction, int64_t count, double *sum, double *error) 
   if (is_compensated(reduction)) std::fill_n(error, count, 0.0);
 }
 
-// A box of one block.
-Rect one_block(const Extents &index) {
-  return {index, Extents(index.size(), 1)};
-}
-
-Extents index_in(const Extents &shape, int64_t number) {
-  Extents index(shape.size(), 0);
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    index[d] = number % shape[d];
-    number /= shape[d];
-  }
-  return index;
-}
-
 }  // namespace
 
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
@@ -228,7 +213,7 @@ void reduce_large(Call &call, const Grid &grid, Reduction reduction, const Reduc
     double *errors = call.scratch().take<double>(numblk * parts.count());
     call.for_each(numblk * parts.count(), [&](Scratch &scratch, int64_t i) {
       const int64_t number = i / parts.count();
-      const Rect block = one_block(index_in(grid.shape, number));
+      const Rect block = Rect::one(index_at(grid.shape, number));
       ReduceOptions one = options;
       if (options.scale) one.scale = options.scale + number;
       clear_sums(reduction, 1, sums + i, errors + i);
@@ -310,7 +295,7 @@ void apply_large(Call &call, const Grid &grid, const Factor *factor, bool exact)
         size_t l = 0;
         while (part >= parts_of(grid.leaves[l]).count()) part -= parts_of(grid.leaves[l++]).count();
         const GridLeaf &leaf = grid.leaves[l];
-        apply_leaf(call.kernels(), leaf, one_block(index_in(grid.shape, number)),
+        apply_leaf(call.kernels(), leaf, Rect::one(index_at(grid.shape, number)),
                    parts_of(leaf)[part], factor + number, exact);
       },
       parts_per_block);

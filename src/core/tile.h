@@ -54,9 +54,7 @@ Tiling parts_of(const GridLeaf &leaf);
 template <typename Fn>
 void for_each_block(const Rect &rect, Fn &&fn) {
   for_each_index(rect.extent, [&](int64_t number, const Extents &offset) {
-    Extents block = rect.low;
-    for (int d = 0; d < block.size(); ++d) block[d] += offset[d];
-    fn(number, block);
+    fn(number, plus(rect.low, offset));
   });
 }
 

@@ -47,9 +47,9 @@ Reach checked_reach(const Extents &shape, const Extents &stride) {
   for (int d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
     int64_t span = 0;
-    const bool ok =
-        stride[d] != INT64_MIN && multiply(shape[d] - 1, stride[d], &span) &&
-        (span < 0 ? add(reach.below, -span, &reach.below) : add(reach.above, span, &reach.above));
+    const bool ok = stride[d] != INT64_MIN && multiply(shape[d] - 1, stride[d], &span) &&
+                    (span < 0 ? !__builtin_sub_overflow(reach.below, span, &reach.below)
+                              : add(reach.above, span, &reach.above));
     if (!ok) {
       fail(SPK_INVALID_ARGUMENT, "view stride: dim ", d, ": extent ", shape[d], " times stride ",
            stride[d], " overflows 64 bits");
@@ -116,13 +116,13 @@ Ref<View> make_view(int32_t dtype, const Extents &shape, const Extents &stride, 
   return view;
 }
 
-Ref<View> make_contiguous_view(int32_t dtype, const Extents &shape, int max_dims) {
+Ref<View> make_contiguous_view(int32_t dtype, const Extents &shape, int64_t offset, int max_dims) {
   for (int64_t extent : shape) {
     // Row-major strides of a refused shape would be meaningless; make_view says what is wrong.
-    if (extent < 1) return make_view(dtype, shape, Extents(shape.size(), 1), 0, max_dims);
+    if (extent < 1) return make_view(dtype, shape, Extents(shape.size(), 1), offset, max_dims);
   }
   checked_product("view shape", shape);
-  return make_view(dtype, shape, shape.row_major(), 0, max_dims);
+  return make_view(dtype, shape, shape.row_major(), offset, max_dims);
 }
 
 int64_t linear_offset(const View &view, const int64_t *index) {

@@ -22,11 +22,12 @@ namespace spk {
 
 using View = ::spk_view;
 
-// Checks everything that SPEC section 2 refuses. `max_dims` is SPK_MAX_NDIM for views that callers
+// Checks everything that spk_view_create refuses. `max_dims` is SPK_MAX_NDIM for views that callers
 // describe; block views of a view may have twice as many.
 Ref<View> make_view(int32_t dtype, const Extents &shape, const Extents &stride, int64_t offset,
                     int max_dims = SPK_MAX_NDIM);
-Ref<View> make_contiguous_view(int32_t dtype, const Extents &shape, int max_dims = SPK_MAX_NDIM);
+Ref<View> make_contiguous_view(int32_t dtype, const Extents &shape, int64_t offset = 0,
+                               int max_dims = SPK_MAX_NDIM);
 
 // Sum of sizes that are >= 0; refuses an overflow in the name of `what`.
 int64_t checked_sum(const char *what, int64_t a, int64_t b);

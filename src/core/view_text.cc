@@ -16,8 +16,8 @@ class Parser {
     expect('(', what);
     do {
       if (values.size() == SPK_MAX_NDIM) {
-        fail(SPK_INVALID_ARGUMENT, "view text: '", shown(), "': more than ", SPK_MAX_NDIM,
-             " dims in the ", what);
+        fail(SPK_INVALID_ARGUMENT, "view text: '", shortened(text_, 120), "': more than ",
+             SPK_MAX_NDIM, " dims in the ", what);
       }
       values.push_back(number(what));
     } while (accept(','));
@@ -31,7 +31,7 @@ class Parser {
     const char *first = text_.data() + at_;
     const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
     if (error == std::errc::result_out_of_range) {
-      fail(SPK_INVALID_ARGUMENT, "view text: '", shown(), "': a number of the ", what,
+      fail(SPK_INVALID_ARGUMENT, "view text: '", shortened(text_, 120), "': a number of the ", what,
            " does not fit 64 bits, at position ", at_);
     }
     if (error != std::errc{}) refuse("a number", what);
@@ -59,13 +59,8 @@ class Parser {
  private:
   [[noreturn]] void refuse(const char *expected, const char *what) {
     const std::string found = at_ < text_.size() ? cat("'", text_.substr(at_, 1), "'") : "the end";
-    fail(SPK_INVALID_ARGUMENT, "view text: '", shown(), "': got ", found, " at position ", at_,
-         ", expected ", expected, " of the ", what);
-  }
-
-  // Messages have a fixed size; a long text must not push the cause out of it.
-  std::string shown() const {
-    return text_.size() <= 120 ? text_ : cat(text_.substr(0, 120), "...");
+    fail(SPK_INVALID_ARGUMENT, "view text: '", shortened(text_, 120), "': got ", found,
+         " at position ", at_, ", expected ", expected, " of the ", what);
   }
 
   void skip_blanks() {
@@ -85,9 +80,8 @@ Ref<View> parse_view(int32_t dtype, const std::string &text) {
   Extents stride = has_stride ? parser.tuple("stride") : Extents();
   const int64_t offset = parser.accept('+') ? parser.number("offset") : 0;
   parser.expect_end();
-  if (has_stride) return make_view(dtype, shape, stride, offset);
-  const Ref<View> contiguous = make_contiguous_view(dtype, shape);
-  return make_view(dtype, shape, contiguous->stride, offset);
+  return has_stride ? make_view(dtype, shape, stride, offset)
+                    : make_contiguous_view(dtype, shape, offset);
 }
 
 std::string format_view(const View &view) {

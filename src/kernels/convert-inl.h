@@ -9,8 +9,6 @@
 
 #include <hwy/highway.h>
 
-#include <cstring>
-
 #include "kernels/storage.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -23,6 +23,23 @@ const Kernels *make_table() {
 
 }  // namespace
 
+std::string target_names() {
+  std::string names;
+  // Highway numbers better targets with lower bits.
+  for (int bit = 63; bit >= 0; --bit) {
+    const int64_t target = HWY_TARGETS & static_cast<int64_t>(uint64_t{1} << bit);
+    if (target == 0) continue;
+    if (!names.empty()) names += ' ';
+    names += hwy::TargetName(target);
+  }
+  return names;
+}
+
+const char *target_in_use() {
+  const int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(usable & -usable);
+}
+
 const Kernels &kernels() {
   // One table for each target ever chosen: a process has one, but tests restrict Highway to each
   // target in turn. Never freed, because calls may run while the process exits.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace spk {
 
@@ -112,6 +113,10 @@ struct Kernels {
   void (*select_few)(const SelectFewArgs &args);
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
+
+// Instruction sets in this build, plainest first, and the one in use: names separated by blanks.
+std::string target_names();
+const char *target_in_use();
 
 // The table of the best instruction set that this machine has.
 const Kernels &kernels();

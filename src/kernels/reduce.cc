@@ -5,7 +5,6 @@
 // foreach_target first
 #include <hwy/highway.h>
 
-#include <cmath>
 #include <limits>
 
 #include "kernels/convert-inl.h"

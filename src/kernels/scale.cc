@@ -5,6 +5,8 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <cstring>
+
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"

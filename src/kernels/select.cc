@@ -5,8 +5,6 @@
 // foreach_target first
 #include <hwy/highway.h>
 
-#include <limits>
-
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"

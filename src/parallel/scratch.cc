@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/fp_mode.h"
+
 namespace spk {
 namespace {
 
@@ -29,6 +31,7 @@ Scratch::~Scratch() {
 }
 
 void Scratch::free_chunks() {
+  const HostMode mode;
   for (const Chunk &chunk : chunks_) {
     allocator_.deallocate(allocator_.user, chunk.memory, chunk.bytes, kScratchAlignment);
   }
@@ -37,7 +40,11 @@ void Scratch::free_chunks() {
 
 void Scratch::add_chunk(size_t bytes) {
   chunks_.reserve(chunks_.size() + 1);
-  void *memory = allocator_.allocate(allocator_.user, bytes, kScratchAlignment);
+  void *memory = nullptr;
+  {
+    const HostMode mode;
+    memory = allocator_.allocate(allocator_.user, bytes, kScratchAlignment);
+  }
   if (!memory) throw std::bad_alloc();
   chunks_.push_back({static_cast<std::byte *>(memory), bytes});
 }

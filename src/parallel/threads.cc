@@ -61,6 +61,7 @@ int32_t quota_v2(std::string group) {
   }
 }
 
+// cgroup v1, as mounted in a container.
 int32_t quota_v1() {
   auto number_in = [](const char *file) {
     return std::strtoll(first_line(std::string("/sys/fs/cgroup/cpu/") + file).c_str(), nullptr, 10);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -108,6 +109,7 @@ struct HostPool {
   int32_t answer = 0;
   int64_t skipped = 0;  // tasks that are not run
   int calls = 0;
+  int mode = -1;  // rounding mode in which parallel_for was called
 };
 
 int32_t pool_concurrency(void *user) {
@@ -117,6 +119,7 @@ int32_t pool_concurrency(void *user) {
 int32_t pool_parallel_for(void *user, int64_t count, spk_task_fn task, void *data) {
   auto *pool = static_cast<HostPool *>(user);
   ++pool->calls;
+  pool->mode = std::fegetround();
   for (int64_t i = count - 1; i >= pool->skipped; --i) task(data, i);
   return pool->answer;
 }
@@ -138,6 +141,19 @@ void a_hosts_pool_does_the_work(void **) {
   assert_int_equal(spk_context_threads(context), 4);
   assert_true(prunes_rightly(context));
   assert_true(pool.calls > 0);
+  spk_context_release(context);
+}
+
+void a_hosts_pool_runs_in_the_mode_of_the_host(void **) {
+  HostPool pool;
+  spk_context *context = make_host_context(&pool);
+  std::fesetround(FE_UPWARD);
+  const bool right = prunes_rightly(context);
+  const int after = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  assert_true(right);
+  assert_int_equal(pool.mode, FE_UPWARD);
+  assert_int_equal(after, FE_UPWARD);
   spk_context_release(context);
 }
 
@@ -234,6 +250,7 @@ int main() {
       cmocka_unit_test(an_executor_that_is_not_built_in_is_refused),
       cmocka_unit_test(default_threads_are_the_affinity_mask_or_fewer),
       cmocka_unit_test(a_hosts_pool_does_the_work),
+      cmocka_unit_test(a_hosts_pool_runs_in_the_mode_of_the_host),
       cmocka_unit_test(a_hosts_pool_that_skips_tasks_does_no_harm),
       cmocka_unit_test(a_hosts_pool_that_fails_ends_the_call),
 #ifdef TEST_WITH_OPENMP

@@ -1,4 +1,4 @@
-// The same bits for every thread count, executor and instruction set (SPEC section 7).
+// The same bits for every thread count, executor and instruction set.
 #include <hwy/targets.h>
 
 #include <cfenv>

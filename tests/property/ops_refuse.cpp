@@ -164,9 +164,10 @@ void refuse_counts(Case &c) {
   Refusal expected;
   if (c.random.one_in(3)) {
     counts.resize(static_cast<size_t>(scopes + c.random.between(1, 3)), 0);
-    expected = {SPK_SHAPE_MISMATCH, "counts: got " + number(static_cast<int64_t>(counts.size())) +
-                                        " numbers, expected 1 or " + number(scopes) +
-                                        ", one per scope"};
+    expected = {SPK_SHAPE_MISMATCH,
+                "counts: got " + number(static_cast<int64_t>(counts.size())) +
+                    " numbers, expected 1" +
+                    (scopes == 1 ? "" : " or " + number(scopes) + ", one per scope")};
   } else {
     const int64_t at = c.random.between(0, scopes - 1);
     const int64_t wrong =

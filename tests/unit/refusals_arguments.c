@@ -62,7 +62,7 @@ static void p_out_of_range_is_refused(void **state) {
     double p;
     const char *message;
   } bad[] = {
-      {NAN, "p: got nan, expected 0, 1, 2, inf, -inf or 0.01 to 1000"},
+      {NAN, "p: got NaN, expected 0, 1, 2, inf, -inf or 0.01 to 1000"},
       {-1, "p: got -1, expected 0, 1, 2, inf, -inf or 0.01 to 1000"},
       {0.009, "p: got 0.009, expected 0, 1, 2, inf, -inf or 0.01 to 1000"},
       {1000.5, "p: got 1000.5, expected 0, 1, 2, inf, -inf or 0.01 to 1000"},
@@ -79,7 +79,7 @@ static void nnz_refuses(void **state) {
   (void)state;
   assert_refused(SPK_INVALID_ARGUMENT, "eps: got -1e-08, expected >= 0",
                  spk_block_nnz(NULL, h.pair, LEAVES, 2, -1e-8, NULL, &w.total));
-  assert_refused(SPK_INVALID_ARGUMENT, "eps: got nan, expected >= 0",
+  assert_refused(SPK_INVALID_ARGUMENT, "eps: got NaN, expected >= 0",
                  spk_block_nnz(NULL, h.pair, LEAVES, 2, NAN, NULL, &w.total));
   assert_refused(SPK_INVALID_ARGUMENT, "total: got NULL",
                  spk_block_nnz(NULL, h.pair, LEAVES, 2, 0, NULL, NULL));
@@ -227,7 +227,7 @@ static void struct_sizes_are_checked(void **state) {
   struct {
     spk_select_options options;
     int64_t further;
-  } select = {{0, NULL, NULL, 0}, 1};
+  } select = {{0, NULL, NULL, 0, 0}, 1};
   assert_refused(
       SPK_INVALID_ARGUMENT, "options: struct_size: got 0, expected 32",
       spk_scope_keep_top(NULL, h.both, LEAVES, NULL, 2, w.counts, 1, &select.options, &w.report));
@@ -387,6 +387,10 @@ static void unknown_tie_policies_are_refused(void **state) {
       spk_scope_keep_top(NULL, h.both, LEAVES, NULL, 2, w.counts, 1, &options, &w.report));
   assert_refused(SPK_INVALID_ARGUMENT, message,
                  spk_scope_get_masks(NULL, h.both, &source, w.counts, 1, 2, masks, 2, &w.report));
+  const spk_select_options reserved = {.struct_size = sizeof reserved, .reserved = 3};
+  assert_refused(
+      SPK_INVALID_ARGUMENT, "options: reserved: got 3, expected 0",
+      spk_scope_keep_top(NULL, h.both, LEAVES, NULL, 2, w.counts, 1, &reserved, &w.report));
 }
 
 static void kth_mid_refuses(void **state) {
@@ -398,7 +402,7 @@ static void kth_mid_refuses(void **state) {
     const char *message;
   } bad[] = {{0, "k_weight: got 0, expected > 0 and finite"},
              {-1, "k_weight: got -1, expected > 0 and finite"},
-             {NAN, "k_weight: got nan, expected > 0 and finite"},
+             {NAN, "k_weight: got NaN, expected > 0 and finite"},
              {INFINITY, "k_weight: got inf, expected > 0 and finite"}};
   for (int64_t i = 0; i < COUNT(bad); ++i) {
     assert_refused(SPK_INVALID_ARGUMENT, bad[i].message,
@@ -465,7 +469,7 @@ static void prune_unstructured_refuses(void **state) {
   (void)state;
   assert_refused(SPK_INVALID_ARGUMENT, "sparsity: got 1.5, expected 0 to 1",
                  spk_prune_unstructured(NULL, h.view, LEAVES, NULL, 1.5, &w.report));
-  assert_refused(SPK_INVALID_ARGUMENT, "sparsity: got nan, expected 0 to 1",
+  assert_refused(SPK_INVALID_ARGUMENT, "sparsity: got NaN, expected 0 to 1",
                  spk_prune_unstructured(NULL, h.view, LEAVES, NULL, NAN, &w.report));
 }
 

@@ -45,9 +45,9 @@ static void context_create_refuses_executors(void **state) {
   assert_refused(bad, "host: got NULL", spk_context_create(&options, &w.context));
   options.executor = SPK_EXECUTOR_SERIAL;
   options.host = &kHost;
-  assert_refused(bad,
-                 "host: got a table with executor 1, expected NULL unless it is SPK_EXECUTOR_HOST",
-                 spk_context_create(&options, &w.context));
+  assert_refused(
+      bad, "host: got a table with executor 1, expected NULL unless it is SPK_EXECUTOR_HOST (4)",
+      spk_context_create(&options, &w.context));
   options.executor = SPK_EXECUTOR_HOST;
   spk_host_executor host = kHost;
   options.host = &host;

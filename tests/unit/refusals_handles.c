@@ -122,6 +122,15 @@ static void view_create_refuses_overflow(void **state) {
   assert_refused(SPK_INVALID_ARGUMENT,
                  "view offset: 2305843009213693951 plus the span of the layout overflows 64 bits",
                  spk_view_create(SPK_F32, DIMS(1), NULL, (INT64_C(1) << 61) - 1, &w.view));
+  /* A product of exactly -2^63 cannot be negated. */
+  assert_refused(SPK_INVALID_ARGUMENT,
+                 "view stride: dim 0: extent 3 times stride -4611686018427387904 overflows 64 bits",
+                 spk_view_create(SPK_F32, DIMS(3, 3), (const int64_t[]){-4611686018427387904, -1},
+                                 0, &w.view));
+  assert_refused(
+      SPK_INVALID_ARGUMENT,
+      "view stride: dim 0: extent 5 times stride -2305843009213693952 overflows 64 bits",
+      spk_view_create(SPK_F64, DIMS(5), (const int64_t[]){-2305843009213693952}, 0, &w.view));
 }
 
 static void view_create_refuses_bounds_and_overlap(void **state) {
@@ -476,7 +485,7 @@ static void sparsity_to_nnz_refuses(void **state) {
                  spk_scope_sparsity_to_nnz(h.scope, 1.5, &w.total));
   assert_refused(SPK_INVALID_ARGUMENT, "sparsity: got -0.25, expected 0 to 1",
                  spk_scope_sparsity_to_nnz(h.scope, -0.25, &w.total));
-  assert_refused(SPK_INVALID_ARGUMENT, "sparsity: got nan, expected 0 to 1",
+  assert_refused(SPK_INVALID_ARGUMENT, "sparsity: got NaN, expected 0 to 1",
                  spk_scope_sparsity_to_nnz(h.scope, NAN, &w.total));
 }
 
