@@ -160,7 +160,7 @@ static void conditioners_must_be_positive_and_finite(void **state) {
   static const struct {
     double value;
     const char *shown;
-  } bad[] = {{0, "0"}, {-1, "-1"}, {NAN, "nan"}, {INFINITY, "inf"}, {-INFINITY, "-inf"}};
+  } bad[] = {{0, "0"}, {-1, "-1"}, {NAN, "NaN"}, {INFINITY, "inf"}, {-INFINITY, "-inf"}};
   for (int64_t i = 0; i < COUNT(bad); ++i) {
     const spk_buffer conditioners[] = {part(w.wide_x, 16, SPK_F64), part(w.wide_y, 16, SPK_F64)};
     /* Element (2, 3) lies in block (1, 1). */
