@@ -4,8 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-sh tests/debian_packages.sh g++ cmake ninja-build pkg-config libhwy-dev libtbb-dev libcmocka-dev \
-  libmpfr-dev
+sh tests/debian_packages.sh g++ cmake ninja-build pkg-config libhwy-dev libtbb-dev libcmocka-dev
 
 for preset in release asan; do
   echo "== $preset"
