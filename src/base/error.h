@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -33,7 +34,7 @@ inline void append(std::string &out, const std::string &part) {
 template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
 void append(std::string &out, T number) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (number != number) {
+    if (std::isnan(number)) {
       out += "NaN";
       return;
     }
