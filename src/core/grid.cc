@@ -90,10 +90,14 @@ Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_
   std::sort(order, order + shape.size(),
             [&](int a, int b) { return std::abs(step[a]) < std::abs(step[b]); });
   int64_t room = std::max<int64_t>(budget / std::max<int64_t>(weight, 1), 1);
+  bool innermost = true;
   for (int i = 0; i < shape.size(); ++i) {
     const int d = order[i];
+    if (shape[d] == 1) continue;
     // A row of a few elements would waste most of each cache line: the innermost takes more.
-    const int64_t least = i == 0 ? kLeastRow / std::max<int64_t>(std::abs(step[d]), 1) : 1;
+    const int64_t least =
+        innermost ? kLeastRow / std::max<int64_t>(std::abs(step[d]), 1) : int64_t{1};
+    innermost = false;
     tile_[d] = std::min(shape[d], std::max(room, least));
     room /= tile_[d];
     if (room < 1) room = 1;
