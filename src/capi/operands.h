@@ -67,6 +67,7 @@ inline int first_leaf(const Scope &scope, int member) {
 
 struct Thresholds {
   ArrayData array;
+  int64_t count = 0;
   bool one_for_all = false;
 
   template <typename Handle>
@@ -76,13 +77,11 @@ struct Thresholds {
 };
 
 template <typename Handle>
-Thresholds thresholds(Buffers &buffers, const Handle &handle, const spk_buffer *given,
-                      bool allow_negative) {
+Thresholds thresholds(Buffers &buffers, const Handle &handle, const spk_buffer *given) {
   Thresholds result;
-  const int64_t count = units(handle);
-  result.array =
-      buffers.array_or_one("thresholds", given, count, {SPK_F32, SPK_F64}, &result.one_for_all);
-  check_thresholds(result.array, result.one_for_all ? 1 : count, allow_negative);
+  result.array = buffers.array_or_one("thresholds", given, units(handle), {SPK_F32, SPK_F64},
+                                      &result.one_for_all);
+  result.count = result.one_for_all ? 1 : units(handle);
   return result;
 }
 
@@ -105,10 +104,11 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
     values = buffers.leaves("values", chosen.values, given.count, handle->all_leaves, Access::kRead,
                             Buffers::kAnyFloat);
   }
-  const Thresholds limits = thresholds(buffers, *handle, limits_given, true);
+  const Thresholds limits = thresholds(buffers, *handle, limits_given);
   buffers.check_overlap();
 
   Call call(context);
+  check_thresholds(call, limits.array, limits.count, true);
   Tally tally;
   tally.total = blocks_in_all(*handle);
   const Grids grids = grids_of(*handle, w.x, w.into, call.memory());
@@ -160,10 +160,11 @@ spk_status soft_threshold_by(spk_context *context, const Handle *handle, const c
     conditioners = buffers.leaves("conditioners", wanted.conditioners, given.count,
                                   handle->all_leaves, Access::kRead, Buffers::kAnyFloat);
   }
-  const Thresholds limits = thresholds(buffers, *handle, limits_given, false);
+  const Thresholds limits = thresholds(buffers, *handle, limits_given);
   buffers.check_overlap();
 
   Call call(context);
+  check_thresholds(call, limits.array, limits.count, false);
   Tally tally;
   tally.total = blocks_in_all(*handle);
   const Grids grids = grids_of(*handle, w.x, w.into, call.memory());

@@ -53,9 +53,20 @@ bool sums_along(const GridLeaf &leaf, int64_t numblk) {
   return run >= kAlongElements;
 }
 
+void plan_tiles(Grid *grid, Memory *memory) {
+  const Tiling tiles = grid->tiles();
+  grid->tile = tiles.extent();
+  for (GridLeaf &leaf : grid->leaves) {
+    const Rect block = Rect::whole(leaf.block);
+    leaf.reduce = plan_reduction(leaf, grid->tile, block, memory);
+    leaf.write = plan_writing(leaf, grid->tile, block);
+    leaf.ahead = tiles.stride(leaf.grid_x);
+  }
+}
+
 Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
                int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
-  Grid grid{shape, block.numel_per_block, score_dtype, std::pmr::vector<GridLeaf>(memory)};
+  Grid grid{shape, block.numel_per_block, score_dtype, std::pmr::vector<GridLeaf>(memory), {}};
   grid.leaves.reserve(block.leaves.size());
   const size_t first = member ? static_cast<size_t>(member->first_leaf) : 0;
   for (size_t i = 0; i < block.leaves.size(); ++i) {
@@ -78,6 +89,7 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.along = sums_along(made, block.numblk);
     grid.leaves.push_back(made);
   }
+  if (!grid.is_large()) plan_tiles(&grid, memory);
   return grid;
 }
 
@@ -115,6 +127,13 @@ Rect Tiling::operator[](int64_t index) const {
     rect.extent[d] = std::min(tile_[d], shape_[d] - rect.low[d]);
   }
   return rect;
+}
+
+int64_t Tiling::stride(const Extents &step) const {
+  for (int d = shape_.size() - 1; d >= 0; --d) {
+    if (tiles_[d] > 1) return tile_[d] * step[d];
+  }
+  return 0;
 }
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {

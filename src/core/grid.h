@@ -7,27 +7,18 @@
 #include <vector>
 
 #include "core/buffers.h"
+#include "core/plan.h"
 #include "core/scope.h"
 
 namespace spk {
 
 // Work is cut into tiles of whole blocks of about this many elements: in cache between the norm
 // and the rescaling, large enough to be worth a task. A fixed size, because it fixes results too.
-inline constexpr int64_t kTileElements = int64_t{1} << 14;
+inline constexpr int64_t kTileElements = int64_t{1} << 13;
 // What a block costs at least, in elements: its score and factor are doubles, and want cache too.
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
 inline constexpr int64_t kPartElements = int64_t{1} << 16;
-
-// A box of indices.
-struct Rect {
-  Extents low;
-  Extents extent;
-
-  int64_t count() const { return extent.product(); }
-  static Rect whole(const Extents &shape) { return {Extents(shape.size(), 0), shape}; }
-  static Rect one(const Extents &index) { return {index, Extents(index.size(), 1)}; }
-};
 
 // Equal boxes that cover a shape; the last along each dimension may be smaller.
 class Tiling {
@@ -37,6 +28,10 @@ class Tiling {
   Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget);
 
   int64_t count() const { return count_; }
+  // Extents of all boxes but the last along each dimension.
+  const Extents &extent() const { return tile_; }
+  // Elements of `step` from a box to the next.
+  int64_t stride(const Extents &step) const;
   Rect operator[](int64_t index) const;
 
  private:
@@ -55,6 +50,10 @@ struct GridLeaf {
   Extents block;                 // extents of a block, in view order
   Extents block_x, block_y;      // between neighbouring elements of a block
   bool along = false;            // sums run along rows of a block, else across blocks
+  // For boxes of Grid::tile extents; not made for large blocks.
+  ReducePlan reduce;
+  WritePlan write;
+  int64_t ahead = 0;  // bytes from a box to the next
 
   int64_t numel() const { return block.product(); }
 };
@@ -64,6 +63,7 @@ struct Grid {
   int64_t numel_per_block = 0;
   int32_t score_dtype = 0;
   std::pmr::vector<GridLeaf> leaves;
+  Extents tile;  // of the boxes that the leaves' plans are for
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
@@ -76,7 +76,6 @@ struct Grid {
 using LeafSpan = std::pmr::vector<LeafData>;
 
 // A call's grids live in its memory (Call::memory).
-using Memory = std::pmr::memory_resource;
 using Grids = std::pmr::vector<Grid>;
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory);

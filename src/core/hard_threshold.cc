@@ -3,21 +3,32 @@
 #include "core/norms.h"
 
 namespace spk {
+namespace {
+
+// Blocks of one element that are their own values, and whose thresholds are of their type and lie
+// in the same order.
+bool are_plain_elements(const Grid &grid, const Grid &values, const GridArray &thresholds) {
+  return &grid == &values && grid.leaves[0].dtype == thresholds.dtype &&
+         lie_alike(grid, thresholds);
+}
+
+}  // namespace
 
 void hard_threshold(Call &call, const Grid &grid, const Grid &values, const GridArray &thresholds,
                     Tally *tally) {
+  if (are_plain_elements(grid, values, thresholds)) {
+    const auto drop = call.kernels().drop_elements[thresholds.dtype == SPK_F64];
+    for_each_element_run(call, grid, thresholds,
+                         [&](const ElementArgs &args) { tally->achieved += drop(args); });
+    return;
+  }
   for_each_norms(call, values, 2.0, [&](Scratch &scratch, const Rect &rect, double *norms) {
     const int64_t count = rect.count();
     round_scores(values, count, norms);
     double *threshold = scratch.take<double>(count);
     uint8_t *keep = scratch.take<uint8_t>(count);
     load(call.kernels(), rect, thresholds, threshold);
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      keep[i] = !(norms[i] < threshold[i]);  // NaN survives
-      kept += keep[i];
-    }
-    tally->achieved += kept;
+    tally->achieved += call.kernels().keep_at_least(norms, threshold, count, keep);
     if (grid.is_large()) {
       mask_large(call, grid, keep);
     } else {

@@ -103,7 +103,7 @@ template <typename Reducer>
 void euclidean(const Reducer &reducer, double *norms) {
   if (reducer.grid.score_dtype == SPK_F64) return scaled_euclidean(reducer, norms);
   plain(reducer, kSumSquares, norms);
-  for (int64_t i = 0; i < reducer.count(); ++i) norms[i] = std::sqrt(norms[i]);
+  reducer.kernels.roots(norms, reducer.count());
 }
 
 // Any p: sum (|x| / max)^p, then max * sum^(1/p).
@@ -168,8 +168,7 @@ void norms_large(Call &call, const Grid &grid, double p, double *local) {
 }
 
 void round_scores(const Grid &grid, int64_t count, double *local) {
-  if (grid.score_dtype == SPK_F64) return;
-  for (int64_t i = 0; i < count; ++i) local[i] = static_cast<float>(local[i]);
+  if (grid.score_dtype != SPK_F64) kernels().round_to_float(local, count);
 }
 
 void norms(Call &call, const Grid &grid, double p, const GridArray &out) {

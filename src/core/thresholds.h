@@ -17,6 +17,6 @@ struct Tally {
 };
 
 // Refuses NaN, and negative numbers unless `allow_negative`. Names the entry.
-void check_thresholds(const ArrayData &array, int64_t count, bool allow_negative);
+void check_thresholds(Call &call, const ArrayData &array, int64_t count, bool allow_negative);
 
 }  // namespace spk

@@ -1,6 +1,7 @@
 #include "core/tile.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/dtype.h"
 #include "core/nest.h"
@@ -10,21 +11,25 @@ namespace {
 
 constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
 
-// A nest over the box of a grid array: operand 0 is the caller's array, in whose order memory is
-// walked, operand 1 the local one.
-Nest local_nest(const Rect &rect, int64_t local_size, const GridArray &array) {
-  const Extents local = rect.extent.row_major();
-  Nest nest;
-  for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], array.step[d], local[d] * local_size);
+// Visits a box of a grid array in runs of constant step: fn(entry in the array, first local entry,
+// count, bytes between entries).
+template <typename Fn>
+void for_each_run(const Rect &rect, const GridArray &array, Fn &&fn) {
+  const int64_t size = array.dtype == 0 ? 1 : size_of(array.dtype);
+  Extents rows = rect.extent;
+  int64_t count = 1;
+  int64_t step = size;
+  for (int d = rows.size() - 1; d >= 0; --d) {
+    if (rows[d] == 1) continue;
+    if (count > 1 && array.step[d] != count * step) break;
+    if (count == 1) step = array.step[d];
+    count *= rows[d];
+    rows[d] = 1;
   }
-  nest.compile();
-  nest.pad_to(1);
-  return nest;
-}
-
-std::byte *start_of(const Rect &rect, const GridArray &array) {
-  return array.data + dot(rect.low, array.step);
+  std::byte *first = array.data + dot(rect.low, array.step);
+  for_each_index(rows, [&](int64_t row, const Extents &index) {
+    fn(first + dot(index, array.step), row * count, count, step);
+  });
 }
 
 }  // namespace
@@ -34,167 +39,161 @@ GridArray elements_of(const GridLeaf &leaf) {
 }
 
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local) {
-  const Nest nest = local_nest(rect, sizeof(double), array);
-  const std::byte *from = start_of(rect, array);
   const auto convert = kernels.to_double[index_of_dtype(array.dtype)];
-  nest.for_each_outer(1, [&](const int64_t *offset) {
-    convert(from + offset[0], nest[0].extent, nest[0].step[0] / size_of(array.dtype),
-            local + offset[1] / kDouble, nest[0].step[1] / kDouble);
+  const int64_t size = size_of(array.dtype);
+  for_each_run(rect, array, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
+    // One entry for all is converted once.
+    const int64_t distinct = step == 0 ? 1 : count;
+    convert(from, distinct, step / size, local + to, 1);
+    if (distinct < count) std::fill_n(local + to + 1, count - 1, local[to]);
   });
 }
 
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array) {
-  const Nest nest = local_nest(rect, sizeof(double), array);
-  std::byte *to = start_of(rect, array);
   const auto convert = kernels.from_double[index_of_dtype(array.dtype)];
-  nest.for_each_outer(1, [&](const int64_t *offset) {
-    convert(local + offset[1] / kDouble, nest[0].extent, nest[0].step[1] / kDouble, to + offset[0],
-            nest[0].step[0] / size_of(array.dtype));
+  const int64_t size = size_of(array.dtype);
+  for_each_run(rect, array, [&](std::byte *to, int64_t from, int64_t count, int64_t step) {
+    convert(local + from, count, 1, to, step / size);
   });
 }
 
 void load_mask(const Rect &rect, const GridArray &array, uint8_t *local) {
-  const Nest nest = local_nest(rect, 1, array);
-  const auto *from = reinterpret_cast<const uint8_t *>(start_of(rect, array));
-  nest.for_each_outer(1, [&](const int64_t *offset) {
-    for (int64_t i = 0; i < nest[0].extent; ++i) {
-      local[offset[1] + i * nest[0].step[1]] = from[offset[0] + i * nest[0].step[0]] != 0;
-    }
+  for_each_run(rect, array, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
+    for (int64_t i = 0; i < count; ++i) local[to + i] = from[i * step] != std::byte{0};
   });
+}
+
+namespace {
+
+// Are entries `size` bytes each, row-major and without gaps?
+bool is_dense(const Extents &shape, const Extents &step, int64_t size) {
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] > 1 && step[d] != size) return false;
+    size *= shape[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool lie_alike(const Grid &grid, const GridArray &array) {
+  if (grid.numel_per_block != 1) return false;
+  const GridLeaf &leaf = grid.leaves[0];
+  const int64_t size = size_of(leaf.dtype);
+  return is_dense(grid.shape, leaf.grid_x, size) && is_dense(grid.shape, leaf.grid_y, size) &&
+         is_dense(grid.shape, array.step, size_of(array.dtype));
 }
 
 // --- reductions -----------------------------------------------------------------------------
 
 namespace {
 
-// The nest of one leaf over a box of blocks and a part of each: operand 0 reads elements, operand
-// 1 is the local array (step 0 inside a block), operand 2 becomes the accumulators.
-Nest reduce_nest(const GridLeaf &leaf, const Rect &rect, const Rect &part) {
-  const Extents local = rect.extent.row_major();
-  Nest nest;
-  for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], leaf.grid_x[d], local[d] * kDouble);
-  }
-  for (int d = 0; d < part.extent.size(); ++d) nest.add(part.extent[d], leaf.block_x[d], 0);
-  nest.compile();
-  return nest;
-}
-
-bool is_grid_dim(const NestDim &dim) {
-  return dim.step[1] != 0;
-}
-
-// Sums across blocks vectorise over a grid dimension: the innermost that fills a register, else the
-// longest. Moves it to the front.
-void bring_blocks_inside(Nest *nest) {
-  constexpr int64_t kRegister = 8;
-  int best = -1;
-  for (int d = 0; d < nest->count(); ++d) {
-    if (!is_grid_dim((*nest)[d])) continue;
-    if (best < 0 || (*nest)[d].extent > (*nest)[best].extent) best = d;
-    if ((*nest)[best].extent >= kRegister) break;
-  }
-  if (best < 0) {
-    best = nest->count();
-    nest->pad_to(best + 1);
-  }
-  nest->move(best, 0);
-}
-
-// Accumulators lie densely, in the order in which memory is walked: `width` doubles a block.
-// Returns how many blocks there are.
-int64_t place_accumulators(Nest *nest, int64_t width) {
-  int64_t blocks = 1;
-  for (int d = 0; d < nest->count(); ++d) {
-    if (!is_grid_dim((*nest)[d])) continue;
-    nest->set_step(d, 2, blocks * width * kDouble);
-    blocks *= (*nest)[d].extent;
-  }
-  return blocks;
-}
-
-// Visits the blocks of a reduce nest in memory order, a row of them at a time: fn(first
-// accumulator, first local entry, entries between neighbours, count).
-template <typename Fn>
-void for_each_accumulator_row(const Nest &nest, Fn &&fn) {
-  Nest blocks;
-  for (int d = 0; d < nest.count(); ++d) {
-    if (is_grid_dim(nest[d])) blocks.add(nest[d].extent, 0, nest[d].step[1]);
-  }
-  blocks.pad_to(1);
-  int64_t accumulator = 0;
-  blocks.for_each_outer(1, [&](const int64_t *offset) {
-    fn(accumulator, (nest.start(1) + offset[1]) / kDouble, blocks[0].step[1] / kDouble,
-       blocks[0].extent);
-    accumulator += blocks[0].extent;
-  });
-}
-
-// One leaf's share of the blocks of a box, combined into the local sums.
-void reduce_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf, const Rect &rect,
-                 const Rect &part, Reduction reduction, const ReduceOptions &options, double *sum,
-                 double *error) {
-  const bool compensated = is_compensated(reduction);
-  const int64_t width = leaf.along ? kLanes : 1;
-  Nest nest = reduce_nest(leaf, rect, part);
-  if (!leaf.along) bring_blocks_inside(&nest);
-  nest.pad_to(2);
-  const int64_t blocks = place_accumulators(&nest, width);
-
-  Scratch::Frame frame(scratch);
-  double *totals = scratch.take<double>(blocks * width);
-  double *errors = compensated ? scratch.take<double>(blocks * width) : nullptr;
-  double *scales = options.scale ? scratch.take<double>(blocks * width) : nullptr;
-  std::fill_n(totals, blocks * width, identity_of(reduction));
-  if (errors) std::fill_n(errors, blocks * width, 0.0);
-  if (scales) {
-    for_each_accumulator_row(nest, [&](int64_t first, int64_t local, int64_t step, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) {
-        std::fill_n(scales + (first + i) * width, width, options.scale[local + i * step]);
-      }
-    });
-  }
-
-  const auto dtype = index_of_dtype(leaf.dtype);
-  const auto kernel =
-      leaf.along ? kernels.reduce_along[dtype][reduction] : kernels.reduce_across[dtype][reduction];
-  const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x) + dot(part.low, leaf.block_x);
-  ReduceArgs args{};
-  args.n = nest[0].extent;
-  args.step = nest[0].step[0] / size_of(leaf.dtype);
-  args.rows = nest[1].extent;
-  args.row_step = nest[1].step[0];
-  args.sum_step = nest[1].step[2] / kDouble;
-  args.eps = options.eps;
-  nest.for_each_outer(2, [&](const int64_t *offset) {
-    const int64_t at = offset[2] / kDouble;
-    args.x = x + offset[0];
-    args.sum = totals + at;
-    args.error = errors ? errors + at : nullptr;
-    args.scale = scales ? scales + at : nullptr;
-    kernel(args);
-  });
-
-  if (leaf.along) fold_lanes(reduction, totals, errors, blocks);
-  for_each_accumulator_row(nest, [&](int64_t first, int64_t local, int64_t step, int64_t count) {
-    combine(reduction, count, totals + first, errors ? errors + first : nullptr, sum + local,
-            error ? error + local : nullptr, step);
-  });
-}
-
 void clear_sums(Reduction reduction, int64_t count, double *sum, double *error) {
   std::fill_n(sum, count, identity_of(reduction));
   if (is_compensated(reduction)) std::fill_n(error, count, 0.0);
 }
 
+// One leaf's share of a reduction over a box of blocks that begins at block `low`.
+class LeafReduction {
+ public:
+  LeafReduction(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
+                const ReducePlan &plan, const Extents &low, Reduction reduction,
+                const ReduceOptions &options)
+      : scratch_(scratch), reduction_(reduction), scale_(options.scale), nest_(plan.blocks) {
+    const auto dtype = index_of_dtype(leaf.dtype);
+    kernel_ = leaf.along ? kernels.reduce_along[dtype][reduction]
+                         : kernels.reduce_across[dtype][reduction];
+    origin_ = leaf.x + dot(low, leaf.grid_x);
+    args_.row = plan.row;
+    args_.rows = plan.rows;
+    args_.n = plan.n;
+    args_.step = plan.step;
+    args_.inner = {nest_[0].extent, nest_[0].step[0], 1};
+    args_.outer = {nest_[1].extent, nest_[1].step[0], place(nest_[1])};
+    args_.eps = options.eps;
+  }
+
+  // Do results of neighbours belong side by side, as the kernel writes them?
+  bool is_dense() const { return nest_[0].extent == 1 || place(nest_[0]) == 1; }
+
+  // Writes results to their places.
+  void write(double *sum, double *error) {
+    nest_.for_each_outer(2, [&](const int64_t *offset) {
+      const int64_t at = offset[1];
+      run(offset[0], sum + at, error ? error + at : nullptr, scale_ ? scale_ + at : nullptr);
+    });
+  }
+
+  // Joins results with what is there.
+  void join(double *sum, double *error) {
+    const int64_t inner = nest_[0].extent;
+    const int64_t outer = nest_[1].extent;
+    args_.outer.out = inner;
+    double *sums = scratch_.take<double>(inner * outer);
+    double *errors = error ? scratch_.take<double>(inner * outer) : nullptr;
+    double *scales = scale_ ? scratch_.take<double>(inner * outer) : nullptr;
+    nest_.for_each_outer(2, [&](const int64_t *offset) {
+      const int64_t at = offset[1];
+      if (scales) take_scales(at, scales);
+      run(offset[0], sums, errors, scales);
+      for (int64_t o = 0; o < outer; ++o) {
+        const int64_t to = at + o * place(nest_[1]);
+        combine(reduction_, inner, sums + o * inner, errors ? errors + o * inner : nullptr,
+                sum + to, error ? error + to : nullptr, place(nest_[0]));
+      }
+    });
+  }
+
+ private:
+  // Local entries between neighbours along a dimension.
+  static int64_t place(const NestDim &dim) { return dim.step[1]; }
+
+  void run(int64_t offset, double *sum, double *error, const double *scale) {
+    args_.x = origin_ + offset;
+    args_.sum = sum;
+    args_.error = error;
+    args_.scale = scale;
+    kernel_(args_);
+  }
+
+  void take_scales(int64_t at, double *scales) const {
+    for (int64_t o = 0; o < nest_[1].extent; ++o) {
+      for (int64_t i = 0; i < nest_[0].extent; ++i) {
+        *scales++ = scale_[at + o * place(nest_[1]) + i * place(nest_[0])];
+      }
+    }
+  }
+
+  Scratch &scratch_;
+  Reduction reduction_;
+  const double *scale_;
+  const Nest &nest_;
+  void (*kernel_)(const ReduceArgs &args);
+  const std::byte *origin_;
+  ReduceArgs args_{};
+};
+
 }  // namespace
 
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                  Reduction reduction, const ReduceOptions &options, double *sum, double *error) {
-  clear_sums(reduction, rect.count(), sum, error);
+  bool first = true;
   for (const GridLeaf &leaf : grid.leaves) {
-    reduce_leaf(kernels, scratch, leaf, rect, Rect::whole(leaf.block), reduction, options, sum,
-                error);
+    const Scratch::Frame frame(scratch);
+    ScratchMemory memory(&scratch);
+    std::optional<ReducePlan> made;
+    if (!(rect.extent == grid.tile)) {
+      made = plan_reduction(leaf, rect.extent, Rect::whole(leaf.block), &memory);
+    }
+    LeafReduction work(kernels, scratch, leaf, made ? *made : leaf.reduce, rect.low, reduction,
+                       options);
+    if (first && work.is_dense()) {
+      work.write(sum, error);
+    } else {
+      if (first) clear_sums(reduction, rect.count(), sum, error);
+      work.join(sum, error);
+    }
+    first = false;
   }
 }
 
@@ -213,12 +212,14 @@ void reduce_large(Call &call, const Grid &grid, Reduction reduction, const Reduc
     double *errors = call.scratch().take<double>(numblk * parts.count());
     call.for_each(numblk * parts.count(), [&](Scratch &scratch, int64_t i) {
       const int64_t number = i / parts.count();
-      const Rect block = Rect::one(index_at(grid.shape, number));
+      const Extents block = index_at(grid.shape, number);
       ReduceOptions one = options;
       if (options.scale) one.scale = options.scale + number;
-      clear_sums(reduction, 1, sums + i, errors + i);
-      reduce_leaf(call.kernels(), scratch, leaf, block, parts[i % parts.count()], reduction, one,
-                  sums + i, errors + i);
+      ScratchMemory memory(&scratch);
+      const ReducePlan plan =
+          plan_reduction(leaf, Extents(block.size(), 1), parts[i % parts.count()], &memory);
+      LeafReduction(call.kernels(), scratch, leaf, plan, block, reduction, one)
+          .write(sums + i, errors + i);
     });
     for (int64_t number = 0; number < numblk; ++number) {
       // All parts go to one accumulator, in order: a step of 0.
@@ -233,43 +234,32 @@ void reduce_large(Call &call, const Grid &grid, Reduction reduction, const Reduc
 
 namespace {
 
-// Applies one factor a block (double, or a keep byte) to a box of blocks and a part of each.
+// Applies one factor a block (double, or a keep byte) to a box of blocks read from x, written to y.
 template <typename Factor>
-void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, const Rect &part,
-                const Factor *factor, bool exact) {
-  const Extents local = rect.extent.row_major();
-  Nest nest;
-  for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], leaf.grid_x[d], leaf.grid_y[d],
-             local[d] * static_cast<int64_t>(sizeof(Factor)));
-  }
-  for (int d = 0; d < part.extent.size(); ++d) {
-    nest.add(part.extent[d], leaf.block_x[d], leaf.block_y[d], 0);
-  }
-  nest.compile();
-  nest.pad_to(2);
-
+void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan,
+                const std::byte *x, std::byte *y, const Factor *factor, bool exact) {
   const auto dtype = index_of_dtype(leaf.dtype);
   const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
-  const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x) + dot(part.low, leaf.block_x);
-  std::byte *y = leaf.y + dot(rect.low, leaf.grid_y) + dot(part.low, leaf.block_y);
-  const auto *factors = reinterpret_cast<const std::byte *>(factor);
   const int64_t size = size_of(leaf.dtype);
-  const auto factor_size = static_cast<int64_t>(sizeof(Factor));
   ScaleArgs args{};
   args.exact_product = exact;
-  args.n = nest[0].extent;
-  args.x_step = nest[0].step[0] / size;
-  args.y_step = nest[0].step[1] / size;
-  args.factor_step = nest[0].step[2] / factor_size;
-  args.rows = nest[1].extent;
-  args.x_row = nest[1].step[0];
-  args.y_row = nest[1].step[1];
-  args.factor_row = nest[1].step[2] / factor_size;
-  nest.for_each_outer(2, [&](const int64_t *offset) {
+  args.ahead = leaf.ahead;
+  args.n = plan[0].extent;
+  args.x_step = plan[0].step[0] / size;
+  args.y_step = plan[0].step[1] / size;
+  args.factor_step = plan[0].step[2];
+  args.rows = plan[1].extent;
+  args.x_row = plan[1].step[0];
+  args.y_row = plan[1].step[1];
+  args.factor_row = plan[1].step[2];
+  args.groups = plan[2].extent;
+  args.x_group = plan[2].step[0];
+  args.y_group = plan[2].step[1];
+  args.factor_group = plan[2].step[2];
+  plan.for_each_outer(3, [&](const int64_t *offset) {
     args.x = x + offset[0];
     args.y = y + offset[1];
-    args.factor = factors + offset[2];
+    args.factor = factor + offset[2];
     kernel(args);
   });
 }
@@ -278,7 +268,14 @@ template <typename Factor>
 void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const Factor *factor,
                 bool exact) {
   for (const GridLeaf &leaf : grid.leaves) {
-    apply_leaf(kernels, leaf, rect, Rect::whole(leaf.block), factor, exact);
+    const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
+    std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
+    if (rect.extent == grid.tile) {
+      apply_leaf(kernels, leaf, leaf.write, x, y, factor, exact);
+    } else {
+      const WritePlan plan = plan_writing(leaf, rect.extent, Rect::whole(leaf.block));
+      apply_leaf(kernels, leaf, plan, x, y, factor, exact);
+    }
   }
 }
 
@@ -295,8 +292,13 @@ void apply_large(Call &call, const Grid &grid, const Factor *factor, bool exact)
         size_t l = 0;
         while (part >= parts_of(grid.leaves[l]).count()) part -= parts_of(grid.leaves[l++]).count();
         const GridLeaf &leaf = grid.leaves[l];
-        apply_leaf(call.kernels(), leaf, Rect::one(index_at(grid.shape, number)),
-                   parts_of(leaf)[part], factor + number, exact);
+        const Extents block = index_at(grid.shape, number);
+        const Rect rect = parts_of(leaf)[part];
+        const WritePlan plan = plan_writing(leaf, Extents(block.size(), 1), rect);
+        apply_leaf(call.kernels(), leaf, plan,
+                   leaf.x + dot(block, leaf.grid_x) + dot(rect.low, leaf.block_x),
+                   leaf.y + dot(block, leaf.grid_y) + dot(rect.low, leaf.block_y), factor + number,
+                   exact);
       },
       parts_per_block);
 }

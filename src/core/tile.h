@@ -2,6 +2,9 @@
 // `local` hold one entry per block of the box, row-major.
 #pragma once
 
+#include <algorithm>
+
+#include "base/dtype.h"
 #include "core/call.h"
 #include "core/grid.h"
 
@@ -46,6 +49,22 @@ void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block,
              const double *in);
 // All leaves of a block, one after the other.
 void gather_block(const Kernels &kernels, const Grid &grid, const Extents &block, double *out);
+
+// Are blocks single elements that lie in memory as the entries of `array` do, so that both can be
+// read side by side?
+bool lie_alike(const Grid &grid, const GridArray &array);
+// Such elements in runs, in parallel: fn(args) once a run.
+template <typename Fn>
+void for_each_element_run(Call &call, const Grid &grid, const GridArray &array, Fn &&fn) {
+  constexpr int64_t kRun = int64_t{1} << 14;
+  const GridLeaf &leaf = grid.leaves[0];
+  const int64_t count = grid.numblk();
+  call.for_each((count + kRun - 1) / kRun, [&](Scratch &, int64_t i) {
+    const int64_t first = i * kRun;
+    fn(ElementArgs{leaf.x + first * size_of(leaf.dtype), leaf.y + first * size_of(leaf.dtype),
+                   array.data + first * size_of(array.dtype), std::min(kRun, count - first)});
+  });
+}
 
 // The parts that a large block of a leaf is cut into.
 Tiling parts_of(const GridLeaf &leaf);

@@ -17,7 +17,7 @@ enum DtypeIndex { kF32, kF64, kF16, kBf16, kDtypes };
 enum Reduction {
   kCount,            // of elements with !(|x| <= eps), so NaN counts
   kSum,              // of |x|
-  kSumSquares,       // of x^2; exact products for f32, f16 and bf16
+  kSumSquares,       // of x^2, for f32, f16 and bf16, whose products are exact
   kMaxMagnitude,     // NaN wins
   kMinMagnitude,     // NaN wins
   kMin,              // NaN wins, zeros become +0
@@ -34,19 +34,27 @@ inline constexpr bool is_compensated(Reduction r) {
 // Accumulators start here: adding nothing to it changes nothing.
 double identity_of(Reduction reduction);
 
-// Rows of a reduction along a block keep this many partial sums, the virtual lanes.
+// Sums along the rows of a block are kept in this many partial sums, the virtual lanes.
 inline constexpr int64_t kLanes = 8;
 
+// Blocks side by side: how many, bytes between neighbours, and doubles between their results.
+struct BlockRow {
+  int64_t count;
+  int64_t step;
+  int64_t out;
+};
+
+// Reduces the blocks of a two-dimensional box. Results are written, not added to.
 struct ReduceArgs {
-  const std::byte *x;  // element 0 of row 0
-  int64_t n;           // elements in a row
-  int64_t step;        // elements between neighbours of a row
+  const std::byte *x;  // where the first block begins
+  const int64_t *row;  // bytes from there to each row of the block, in the order of the sum
   int64_t rows;
-  int64_t row_step;     // bytes between rows
-  double *sum;          // accumulator of row 0 (along: kLanes of them; across: one an element)
+  int64_t n, step;  // along: elements of a row, and from one to the next; across: rows are elements
+  BlockRow inner;   // out is 1
+  BlockRow outer;
+  double *sum;
   double *error;        // compensation, laid out as sum; only where is_compensated
-  int64_t sum_step;     // doubles between the accumulators of two rows; 0: rows of one block
-  const double *scale;  // kSumSquaresExact: one an accumulator (along: kLanes equal ones)
+  const double *scale;  // kSumSquaresExact: one a block, laid out as sum; NULL: 1
   double eps;           // kCount
 };
 
@@ -58,10 +66,21 @@ struct ScaleArgs {
   int64_t n;
   int64_t x_step, y_step;  // elements
   int64_t rows;
-  int64_t x_row, y_row;             // bytes
-  const void *factor;               // double, or keep bytes (non-zero = 1)
-  int64_t factor_step, factor_row;  // elements; a step of 0: one factor for the row
+  int64_t x_row, y_row;  // bytes
+  int64_t groups;        // of rows
+  int64_t x_group, y_group;
+  const void *factor;                             // double, or keep bytes (non-zero = 1)
+  int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
+  int64_t ahead;  // bytes from an element to one that will be read soon after; 0: none
+};
+
+// Blocks of one element, contiguous, with a threshold each.
+struct ElementArgs {
+  const std::byte *x;
+  std::byte *y;
+  const std::byte *thresholds;
+  int64_t n;
 };
 
 // Sums over one block for the conditioned proximal operator (core/conditioned.cc), of weights b and
@@ -93,10 +112,13 @@ struct SelectFewArgs {
 };
 
 struct Kernels {
-  // One block a row: sums run along the row.
+  // Sums run along the rows of a block.
   void (*reduce_along[kDtypes][kReductions])(const ReduceArgs &args);
-  // One block an element: sums run across rows.
+  // Rows of a block are single elements: sums run across rows, several blocks at once.
   void (*reduce_across[kDtypes][kReductions])(const ReduceArgs &args);
+  // Square roots, and the nearest floats, of values in place.
+  void (*roots)(double *values, int64_t n);
+  void (*round_to_float)(double *values, int64_t n);
   void (*scale[kDtypes])(const ScaleArgs &args);
   void (*mask[kDtypes])(const ScaleArgs &args);
   // Conversions of a row; `from_double` rounds once, to nearest even.
@@ -106,8 +128,18 @@ struct Kernels {
                                int64_t step);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
-  void (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,
-                 double *factors);
+  // Returns how many are not 0.
+  int64_t (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,
+                    double *factors);
+  // Which norms are not below their thresholds, and how many.
+  int64_t (*keep_at_least)(const double *norms, const double *thresholds, int64_t n, uint8_t *keep);
+  // Are all n floats [0] or doubles [1] at least `least`, and none NaN?
+  bool (*all_at_least[2])(const void *numbers, int64_t n, double least);
+  // Soft thresholding of elements, with thresholds in float [0] or double [1]; returns how many
+  // stay alive. Hard thresholding of floats by floats [0], of doubles by doubles [1].
+  int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double threshold_scale,
+                                         double eps);
+  int64_t (*drop_elements[2])(const ElementArgs &args);
   // Scores to integers of the same order; see select.cc.
   void (*rank_keys)(const double *scores, int64_t n, uint64_t *keys);
   void (*select_few)(const SelectFewArgs &args);

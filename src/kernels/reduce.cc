@@ -3,8 +3,10 @@
 #define HWY_TARGET_INCLUDE "kernels/reduce.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/convert-inl.h"
@@ -40,7 +42,8 @@ struct Sum : Plain {
 struct SumSquares : Plain {
   static constexpr Reduction kWhat = kSumSquares;
   static constexpr double kPad = 0.0;
-  static HWY_INLINE V Add(V sum, V x, V) { return hn::Add(sum, hn::Mul(x, x)); }
+  // Squares of f32, f16 and bf16 are exact as doubles: fused or not, the sum is the same.
+  static HWY_INLINE V Add(V sum, V x, V) { return hn::MulAdd(x, x, sum); }
   static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
 };
 
@@ -52,11 +55,15 @@ HWY_INLINE V Smaller(V a, V b) {
   return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
 }
 
+// The bits of magnitudes order as the magnitudes do, with NaN above all.
 struct MaxMagnitude : Plain {
   static constexpr Reduction kWhat = kMaxMagnitude;
   static constexpr double kPad = 0.0;
-  static HWY_INLINE V Add(V best, V x, V) { return Larger(best, hn::Abs(x)); }
-  static HWY_INLINE V Join(V a, V b) { return Larger(a, b); }
+  static HWY_INLINE V Add(V best, V x, V) { return Join(best, hn::Abs(x)); }
+  static HWY_INLINE V Join(V a, V b) {
+    const hn::RebindToSigned<D> di;
+    return hn::BitCast(D(), hn::Max(hn::BitCast(di, a), hn::BitCast(di, b)));
+  }
 };
 
 struct MinMagnitude : Plain {
@@ -90,6 +97,21 @@ HWY_INLINE void AddExact(V &sum, V &error, V b) {
   error = hn::Add(error, lost);
 }
 
+// x^2 = square + what is returned, exactly: by a fused operation where there is one, else by
+// Dekker's splitting, which gives the same number. Scaled elements are too small to overflow.
+HWY_INLINE V LostBySquare(V x, V square) {
+#if HWY_NATIVE_FMA
+  return hn::MulSub(x, x, square);
+#else
+  const V spread = hn::Mul(x, hn::Set(D(), 134217729.0));  // 2^27 + 1
+  const V high = hn::Sub(spread, hn::Sub(spread, x));
+  const V low = hn::Sub(x, high);
+  const V cross = hn::Mul(high, low);
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), hn::Add(cross, cross)),
+                 hn::Mul(low, low));
+#endif
+}
+
 // A compensated accumulator: sum and error.
 struct Compensated {
   static constexpr bool kCompensated = true;
@@ -107,137 +129,318 @@ struct SumExact : Compensated {
 
 struct SumSquaresExact : Compensated {
   static constexpr Reduction kWhat = kSumSquaresExact;
-  // Dekker's product: x^2 = square + lost exactly, without relying on fused multiply-add. Scaled
-  // elements are at most 1, so the splitting cannot overflow.
   static HWY_INLINE void Add(V &sum, V &error, V x, V scale) {
     const V v = hn::Mul(x, scale);
-    const V spread = hn::Mul(v, hn::Set(D(), 134217729.0));  // 2^27 + 1
-    const V high = hn::Sub(spread, hn::Sub(spread, v));
-    const V low = hn::Sub(v, high);
     const V square = hn::Mul(v, v);
-    const V cross = hn::Mul(high, low);
-    const V lost = hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), hn::Add(cross, cross)),
-                           hn::Mul(low, low));
-    error = hn::Add(error, lost);
+    error = hn::Add(error, LostBySquare(v, square));
     AddExact(sum, error, square);
   }
 };
 
-// Up to kN elements as doubles, the rest filled with `pad`.
-template <class T>
-HWY_INLINE V LoadSome(const T *x, int64_t step, int64_t count, double pad) {
-  if (step == 1 && count == kN) return Load(x);
-  HWY_ALIGN T elements[kN] = {};
-  for (int64_t i = 0; i < count; ++i) elements[i] = x[i * step];
-  const V loaded = Load(elements);
-  return hn::IfThenElse(hn::FirstN(D(), static_cast<size_t>(count)), loaded, hn::Set(D(), pad));
+// One register of accumulators. `with` is eps or the scale, whichever the reduction wants.
+template <class Op, bool kCompensated = Op::kCompensated>
+struct Accumulator {
+  V sum;
+
+  HWY_INLINE Accumulator() : sum(hn::Set(D(), Op::kPad)) {}
+  explicit HWY_INLINE Accumulator(V s) : sum(s) {}
+  HWY_INLINE void Add(V x, V with) { sum = Op::Add(sum, x, with); }
+  static HWY_INLINE Accumulator Join(Accumulator a, Accumulator b) {
+    return Accumulator(Op::Join(a.sum, b.sum));
+  }
+  // fn(a, b) of every part.
+  template <class Fn>
+  static HWY_INLINE Accumulator Map(Accumulator a, Accumulator b, Fn fn) {
+    return Accumulator(fn(a.sum, b.sum));
+  }
+};
+template <class Op>
+struct Accumulator<Op, true> {
+  V sum;
+  V error;
+
+  HWY_INLINE Accumulator() : sum(hn::Zero(D())), error(hn::Zero(D())) {}
+  HWY_INLINE Accumulator(V s, V e) : sum(s), error(e) {}
+  HWY_INLINE void Add(V x, V with) { Op::Add(sum, error, x, with); }
+  static HWY_INLINE Accumulator Join(Accumulator a, Accumulator b) {
+    Op::Join(a.sum, a.error, b.sum, b.error);
+    return a;
+  }
+  template <class Fn>
+  static HWY_INLINE Accumulator Map(Accumulator a, Accumulator b, Fn fn) {
+    return Accumulator(fn(a.sum, b.sum), fn(a.error, b.error));
+  }
+};
+
+// What a reduction is told for all elements of a block: eps, or the block's scale.
+template <class Op>
+HWY_INLINE V WithFor(const ReduceArgs &args, int64_t block) {
+  if (Op::kCompensated) return hn::Set(D(), args.scale ? args.scale[block] : 1.0);
+  return hn::Set(D(), args.eps);
 }
 
-// Within a row, element e goes to virtual lane e mod 32; at its end the 32 are folded to 8 (l with
-// l + 16, then l + 8), and those added to the accumulators of the row's block. Wider rows of lanes
-// only hide latency: what is added to what is the same on every target.
-inline constexpr int64_t kRowLanes = 32;
-inline constexpr int64_t kGroups = kRowLanes / kN;
+// --- along: sums run along the rows of a block -----------------------------------------------
 
-// Rows of exactly kLanes * kEighths elements, at most kRowLanes: the same additions without a loop.
-template <class T, class Op, int64_t kEighths>
-HWY_NOINLINE void ReduceShortRows(const ReduceArgs &args) {
+inline constexpr int64_t kRegisters = kLanes / kN;
+
+// The virtual lanes of one block.
+template <class Op>
+struct Lanes {
+  Accumulator<Op> reg[kRegisters];
+
+  HWY_INLINE Lanes() {}
+
+  HWY_INLINE void Join(const Lanes &other) {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      reg[r] = Accumulator<Op>::Join(reg[r], other.reg[r]);
+    }
+  }
+  template <class T>
+  HWY_INLINE void Add(const T *x, V with) {
+    for (int64_t r = 0; r < kRegisters; ++r) reg[r].Add(Load(x + r * kN), with);
+  }
+};
+
+// The last `count` < kLanes elements of a row that ends before `end` and has at least kLanes: they
+// go to the highest lanes, so that a load of the row's last kLanes elements finds them in place.
+template <class Op, class T>
+HWY_INLINE void AddTail(const T *end, int64_t count, V with, Lanes<Op> *lanes) {
   const D d;
-  const V eps = hn::Set(d, args.eps);
-  const V pad = hn::Set(d, Op::kPad);
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
-    double *sum = args.sum + row * args.sum_step;
-    for (int64_t l = 0; l < kLanes; l += kN) {
-      V lane = Op::Add(pad, Load(x + l), eps);
-      if constexpr (kEighths == 2) lane = Op::Join(lane, Op::Add(pad, Load(x + 8 + l), eps));
-      if constexpr (kEighths == 4) {
-        lane = Op::Join(lane, Op::Add(pad, Load(x + 16 + l), eps));
-        const V other = Op::Add(pad, Load(x + 8 + l), eps);
-        lane = Op::Join(lane, Op::Join(other, Op::Add(pad, Load(x + 24 + l), eps)));
-      }
-      hn::StoreU(Op::Join(hn::LoadU(d, sum + l), lane), d, sum + l);
+  for (int64_t r = 0; r < kRegisters; ++r) {
+    const int64_t before = HWY_MIN(HWY_MAX(kLanes - count - r * kN, 0), kN);
+    const auto outside = hn::FirstN(d, static_cast<size_t>(before));
+    const V x = Load(end - kLanes + r * kN);
+    lanes->reg[r].Add(hn::IfThenElse(outside, hn::Set(d, Op::kPad), x), with);
+  }
+}
+
+// The kinds of rows, each with a loop of its own.
+enum class Row {
+  kShort,     // contiguous, of kLanes or 2 * kLanes elements
+  kLong,      // contiguous, of any other number above
+  kGathered,  // of fewer elements, or not contiguous
+};
+
+// Copied, kLanes at a time, and filled up with what changes nothing.
+template <class Op, class T>
+HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<Op> *lanes) {
+  const D d;
+  for (int64_t e = 0; e < n; e += kLanes) {
+    HWY_ALIGN T elements[kLanes] = {};
+    const int64_t count = HWY_MIN(n - e, kLanes);
+    for (int64_t i = 0; i < count; ++i) elements[i] = x[(e + i) * step];
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const int64_t inside = HWY_MIN(HWY_MAX(count - r * kN, 0), kN);
+      const V v = Load(elements + r * kN);
+      const auto mask = hn::FirstN(d, static_cast<size_t>(inside));
+      lanes->reg[r].Add(hn::IfThenElse(mask, v, hn::Set(d, Op::kPad)), with);
     }
   }
 }
 
-template <class T, class Op>
-HWY_NOINLINE void ReduceAlongPlain(const ReduceArgs &args) {
-  if (args.step == 1 && args.n == kLanes) return ReduceShortRows<T, Op, 1>(args);
-  if (args.step == 1 && args.n == 2 * kLanes) return ReduceShortRows<T, Op, 2>(args);
-  if (args.step == 1 && args.n == 4 * kLanes) return ReduceShortRows<T, Op, 4>(args);
-  const D d;
-  const V eps = hn::Set(d, args.eps);
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
-    V lane[kGroups];
-    for (int64_t g = 0; g < kGroups; ++g) lane[g] = hn::Set(d, Op::kPad);
-    int64_t e = 0;
-    if (args.step == 1) {
-      for (; e + kRowLanes <= args.n; e += kRowLanes) {
-        for (int64_t g = 0; g < kGroups; ++g) lane[g] = Op::Add(lane[g], Load(x + e + g * kN), eps);
-      }
+// Eight by eight, elements go to four sets of lanes in turn, which hides latency and fixes the
+// order of sums for every target.
+template <class Op, class T>
+HWY_INLINE void AddLong(const T *x, int64_t n, V with, Lanes<Op> *lanes) {
+  Lanes<Op> second;
+  int64_t e = 0;
+  if (n >= 4 * kLanes) {
+    Lanes<Op> third;
+    Lanes<Op> fourth;
+    for (; e + 4 * kLanes <= n; e += 4 * kLanes) {
+      lanes->Add(x + e, with);
+      second.Add(x + e + kLanes, with);
+      third.Add(x + e + 2 * kLanes, with);
+      fourth.Add(x + e + 3 * kLanes, with);
     }
-    for (; e < args.n; e += kRowLanes) {
-      for (int64_t g = 0; g < kGroups; ++g) {
-        const int64_t left = HWY_MIN(args.n - e - g * kN, kN);
-        if (left <= 0) break;
-        const V v = LoadSome(x + (e + g * kN) * args.step, args.step, left, Op::kPad);
-        lane[g] = Op::Add(lane[g], v, eps);
-      }
-    }
-    for (int64_t half = kGroups / 2; half * kN >= kLanes; half /= 2) {
-      for (int64_t g = 0; g < half; ++g) lane[g] = Op::Join(lane[g], lane[g + half]);
-    }
-    double *sum = args.sum + row * args.sum_step;
-    for (int64_t g = 0; g < kLanes / kN; ++g) {
-      hn::StoreU(Op::Join(hn::LoadU(d, sum + g * kN), lane[g]), d, sum + g * kN);
-    }
+    lanes->Join(third);
+    second.Join(fourth);
+  }
+  for (; e + kLanes <= n; e += kLanes) lanes->Add(x + e, with);
+  if (e < n) AddTail(x + n, n - e, with, &second);
+  lanes->Join(second);
+}
+
+template <Row kRow, class Op, class T>
+HWY_INLINE void AddRow(const T *x, int64_t n, int64_t step, V with, Lanes<Op> *lanes) {
+  if constexpr (kRow == Row::kGathered) {
+    AddGathered(x, n, step, with, lanes);
+  } else if constexpr (kRow == Row::kLong) {
+    AddLong(x, n, with, lanes);
+  } else {
+    lanes->Add(x, with);
+    if (n == 2 * kLanes) lanes->Add(x + kLanes, with);
   }
 }
 
-template <class T, class Op>
-HWY_NOINLINE void ReduceAlongCompensated(const ReduceArgs &args) {
+// Reads ahead, where rows are too short for the processor to see a stream in them.
+HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  constexpr int64_t kLongest = 2048;
+  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) hwy::Prefetch(row + at);
+}
+
+// Up to kLanes blocks, one after the other.
+template <Row kRow, class Op, class T>
+HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const std::byte *x, int64_t first,
+                             int64_t count, Lanes<Op> *blocks) {
+  const int64_t ahead = kLanes * args.inner.step;
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const bool prefetches = args.rows * bytes <= 2048;
+  for (int64_t i = 0; i < count; ++i) {
+    const V with = WithFor<Op>(args, first + i);
+    Lanes<Op> lanes;
+    for (int64_t r = 0; r < args.rows; ++r) {
+      const std::byte *row = x + i * args.inner.step + args.row[r];
+      if (prefetches) PrefetchRow(row + ahead, bytes);
+      AddRow<kRow>(reinterpret_cast<const T *>(row), args.n, args.step, with, &lanes);
+    }
+    blocks[i] = lanes;
+  }
+}
+
+// kLanes blocks of short rows, row by row: neighbours are read together.
+template <class Op, class T, int64_t kEighths>
+HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const std::byte *x, int64_t first,
+                                  Lanes<Op> *blocks) {
+  Lanes<Op> lanes[kLanes];
+  V with[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) with[i] = WithFor<Op>(args, first + i);
+  for (int64_t r = 0; r < args.rows; ++r) {
+    const std::byte *row = x + args.row[r];
+    PrefetchRow(row + kLanes * args.inner.step, kLanes * args.inner.step);
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
+      lanes[i].Add(elements, with[i]);
+      if (kEighths == 2) lanes[i].Add(elements + kLanes, with[i]);
+    }
+  }
+  for (int64_t i = 0; i < kLanes; ++i) blocks[i] = lanes[i];
+}
+
+// Folds the lanes of kLanes blocks at once: neighbours, then pairs, then halves. Register k of the
+// result has blocks k * kN and following.
+#if HWY_TARGET == HWY_SCALAR
+template <class Op>
+HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+  using A = Accumulator<Op>;
+  for (int64_t b = 0; b < kLanes; ++b) {
+    const A *lane = block[b].reg;
+    out[b] = A::Join(A::Join(A::Join(lane[0], lane[1]), A::Join(lane[2], lane[3])),
+                     A::Join(A::Join(lane[4], lane[5]), A::Join(lane[6], lane[7])));
+  }
+}
+#else
+// Lanes 0 and 1, 2 and 3, ... of register r of two blocks: (a01, b01, a23, b23, ...).
+template <class Op>
+HWY_INLINE Accumulator<Op> FoldNeighbours(const Lanes<Op> &a, const Lanes<Op> &b, int64_t r) {
+  using A = Accumulator<Op>;
   const D d;
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
-    const V scale = args.scale ? hn::LoadU(d, args.scale + row * args.sum_step) : hn::Zero(d);
-    V lane[kGroups];
-    V lost[kGroups];
-    for (int64_t g = 0; g < kGroups; ++g) lane[g] = lost[g] = hn::Zero(d);
-    for (int64_t e = 0; e < args.n; e += kRowLanes) {
-      for (int64_t g = 0; g < kGroups; ++g) {
-        const int64_t left = HWY_MIN(args.n - e - g * kN, kN);
-        if (left <= 0) break;
-        const V v = LoadSome(x + (e + g * kN) * args.step, args.step, left, Op::kPad);
-        Op::Add(lane[g], lost[g], v, scale);
-      }
+  const A even = A::Map(a.reg[r], b.reg[r], [&](V x, V y) { return hn::InterleaveLower(d, x, y); });
+  const A odd = A::Map(a.reg[r], b.reg[r], [&](V x, V y) { return hn::InterleaveUpper(d, x, y); });
+  return A::Join(even, odd);
+}
+
+#if HWY_MAX_BYTES >= 32
+template <class Op>
+HWY_INLINE Accumulator<Op> FoldHalves(Accumulator<Op> low, Accumulator<Op> high) {
+  using A = Accumulator<Op>;
+  const D d;
+  return A::Join(A::Map(low, high, [&](V x, V y) { return hn::ConcatLowerLower(d, y, x); }),
+                 A::Map(low, high, [&](V x, V y) { return hn::ConcatUpperUpper(d, y, x); }));
+}
+#endif
+
+template <class Op>
+HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+  using A = Accumulator<Op>;
+  if constexpr (kN == 2) {
+    for (int64_t b = 0; b < kLanes; b += 2) {
+      A pair[kRegisters];
+      for (int64_t r = 0; r < kRegisters; ++r) pair[r] = FoldNeighbours(block[b], block[b + 1], r);
+      out[b / 2] = A::Join(A::Join(pair[0], pair[1]), A::Join(pair[2], pair[3]));
     }
-    for (int64_t half = kGroups / 2; half * kN >= kLanes; half /= 2) {
-      for (int64_t g = 0; g < half; ++g) {
-        Op::Join(lane[g], lost[g], lane[g + half], lost[g + half]);
+  }
+#if HWY_MAX_BYTES >= 32
+  if constexpr (kN == 4) {
+    for (int64_t b = 0; b < kLanes; b += 4) {
+      A half[kRegisters];
+      for (int64_t r = 0; r < kRegisters; ++r) {
+        half[r] = FoldHalves(FoldNeighbours(block[b], block[b + 1], r),
+                             FoldNeighbours(block[b + 2], block[b + 3], r));
       }
+      out[b / 4] = A::Join(half[0], half[1]);
     }
-    for (int64_t g = 0; g < kLanes / kN; ++g) {
-      double *sum = args.sum + row * args.sum_step + g * kN;
-      double *error = args.error + row * args.sum_step + g * kN;
-      V total = hn::LoadU(d, sum);
-      V total_error = hn::LoadU(d, error);
-      Op::Join(total, total_error, lane[g], lost[g]);
-      hn::StoreU(total, d, sum);
-      hn::StoreU(total_error, d, error);
+  }
+  if constexpr (kN == 8) {
+    A quad[2];
+    for (int64_t q = 0; q < 2; ++q) {
+      const A ab = FoldNeighbours(block[4 * q], block[4 * q + 1], 0);
+      const A cd = FoldNeighbours(block[4 * q + 2], block[4 * q + 3], 0);
+      // 128-bit pieces (a0123, c4567 of the pairs ...) meet their neighbours.
+      const A straight = A::Map(ab, cd, [](V x, V y) { return hn::OddEvenBlocks(y, x); });
+      const A crossed =
+          A::Map(ab, cd, [](V x, V y) { return hn::SwapAdjacentBlocks(hn::OddEvenBlocks(x, y)); });
+      quad[q] = A::Join(straight, crossed);
+    }
+    out[0] = FoldHalves(quad[0], quad[1]);
+  }
+#endif
+}
+#endif
+
+// Stores the first `count` <= kLanes results of registers.
+template <class Op>
+HWY_INLINE void StoreResults(const Accumulator<Op> *out, int64_t count, double *sum,
+                             double *error) {
+  const D d;
+  HWY_ALIGN double sums[kLanes];
+  double *to = count == kLanes ? sum : sums;
+  for (int64_t r = 0; r < kRegisters; ++r) hn::StoreU(out[r].sum, d, to + r * kN);
+  if (count < kLanes) std::copy_n(sums, count, sum);
+  if constexpr (Op::kCompensated) {
+    HWY_ALIGN double errors[kLanes];
+    to = count == kLanes ? error : errors;
+    for (int64_t r = 0; r < kRegisters; ++r) hn::StoreU(out[r].error, d, to + r * kN);
+    if (count < kLanes) std::copy_n(errors, count, error);
+  }
+}
+
+template <Row kRow, class T, class Op>
+HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
+  for (int64_t o = 0; o < args.outer.count; ++o) {
+    const int64_t first = o * args.outer.out;
+    const std::byte *x = args.x + o * args.outer.step;
+    for (int64_t b = 0; b < args.inner.count; b += kLanes) {
+      const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
+      Lanes<Op> blocks[kLanes];
+      const std::byte *block = x + b * args.inner.step;
+      if (kRow != Row::kShort || count < kLanes) {
+        ReduceBlocks<kRow, Op, T>(args, block, first + b, count, blocks);
+      } else if (args.n == kLanes) {
+        ReduceBlocksByRow<Op, T, 1>(args, block, first + b, blocks);
+      } else {
+        ReduceBlocksByRow<Op, T, 2>(args, block, first + b, blocks);
+      }
+      Accumulator<Op> out[kRegisters];
+      Fold(blocks, out);
+      StoreResults(out, count, args.sum + first + b, args.error + first + b);
     }
   }
 }
 
 template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {
-  if constexpr (Op::kCompensated) {
-    ReduceAlongCompensated<T, Op>(args);
+  if (args.step != 1 || args.n < kLanes) {
+    ReduceRows<Row::kGathered, T, Op>(args);
+  } else if (args.n == kLanes || args.n == 2 * kLanes) {
+    ReduceRows<Row::kShort, T, Op>(args);
   } else {
-    ReduceAlongPlain<T, Op>(args);
+    ReduceRows<Row::kLong, T, Op>(args);
   }
 }
+
+// --- across: sums run across rows, one block an element ---------------------------------------
 
 // Loads and stores `count` <= kN doubles.
 HWY_INLINE V LoadDoubles(const double *p, int64_t count) {
@@ -253,28 +456,63 @@ HWY_INLINE void StoreDoubles(V v, double *p, int64_t count) {
   for (int64_t i = 0; i < count; ++i) p[i] = values[i];
 }
 
+// `count` <= kN elements, `step` apart; what fills the register is any number.
+template <class T>
+HWY_INLINE V LoadSome(const T *x, int64_t step, int64_t count) {
+  if (step == 1 && count == kN) return Load(x);
+  HWY_ALIGN T elements[kN] = {};
+  for (int64_t i = 0; i < count; ++i) elements[i] = x[i * step];
+  return Load(elements);
+}
+
+// Rows [row, row + rows) of `count` <= kN blocks, added to what earlier rows have left.
+template <class T, class Op>
+HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step, int64_t count,
+                        int64_t row, int64_t rows, int64_t at) {
+  const D d;
+  Accumulator<Op> acc;
+  V with = hn::Set(d, args.eps);
+  if constexpr (Op::kCompensated) {
+    with = args.scale ? LoadDoubles(args.scale + at, count) : hn::Set(d, 1.0);
+    if (row > 0) acc.error = LoadDoubles(args.error + at, count);
+  }
+  if (row > 0) acc.sum = LoadDoubles(args.sum + at, count);
+  for (int64_t r = row; r < row + rows; ++r) {
+    acc.Add(LoadSome(reinterpret_cast<const T *>(x + args.row[r]), step, count), with);
+  }
+  StoreDoubles(acc.sum, args.sum + at, count);
+  if constexpr (Op::kCompensated) StoreDoubles(acc.error, args.error + at, count);
+}
+
+// Rows are added a few at a time, so that sums stay in registers meanwhile, while memory is still
+// read in long runs.
+inline constexpr int64_t kRowsAtOnce = 16;
+
+template <class T, class Op>
+HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t step,
+                              int64_t first) {
+  const int64_t full = args.inner.count / kN * kN;
+  for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
+    const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
+    for (int64_t j = 0; j < full; j += kN) {
+      AddRows<T, Op>(args, x + j * args.inner.step, step, kN, row, rows, first + j);
+    }
+    if (full < args.inner.count) {
+      AddRows<T, Op>(args, x + full * args.inner.step, step, args.inner.count - full, row, rows,
+                     first + full);
+    }
+  }
+}
+
 template <class T, class Op>
 HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
-  const D d;
-  const V eps = hn::Set(d, args.eps);
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
-    double *sums = args.sum + row * args.sum_step;
-    for (int64_t j = 0; j < args.n; j += kN) {
-      const int64_t left = HWY_MIN(args.n - j, kN);
-      const V v = LoadSome(x + j * args.step, args.step, left, Op::kPad);
-      V sum = LoadDoubles(sums + j, left);
-      if constexpr (Op::kCompensated) {
-        double *errors = args.error + row * args.sum_step;
-        V error = LoadDoubles(errors + j, left);
-        const V scale =
-            args.scale ? LoadDoubles(args.scale + row * args.sum_step + j, left) : hn::Zero(d);
-        Op::Add(sum, error, v, scale);
-        StoreDoubles(error, errors + j, left);
-      } else {
-        sum = Op::Add(sum, v, eps);
-      }
-      StoreDoubles(sum, sums + j, left);
+  const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
+  for (int64_t o = 0; o < args.outer.count; ++o) {
+    const std::byte *x = args.x + o * args.outer.step;
+    if (step == 1) {
+      ReduceColumns<T, Op>(args, x, 1, o * args.outer.out);
+    } else {
+      ReduceColumns<T, Op>(args, x, step, o * args.outer.out);
     }
   }
 }
@@ -298,11 +536,30 @@ void FillDtype(DtypeIndex dtype, Kernels *table) {
   FillOne<T, SumSquaresExact>(dtype, table);
 }
 
+// --- from sums to scores ----------------------------------------------------------------------
+
+template <class Fn>
+HWY_INLINE void ForEachRegister(double *values, int64_t n, Fn fn) {
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) hn::StoreU(fn(hn::LoadU(D(), values + i)), D(), values + i);
+  if (i < n) StoreDoubles(fn(LoadDoubles(values + i, n - i)), values + i, n - i);
+}
+
+void Roots(double *values, int64_t n) {
+  ForEachRegister(values, n, [](V v) { return hn::Sqrt(v); });
+}
+
+void RoundToFloat(double *values, int64_t n) {
+  ForEachRegister(values, n, [](V v) { return hn::PromoteTo(D(), hn::DemoteTo(DF(), v)); });
+}
+
 void FillReduce(Kernels *table) {
   FillDtype<float>(kF32, table);
   FillDtype<double>(kF64, table);
   FillDtype<F16>(kF16, table);
   FillDtype<Bf16>(kBf16, table);
+  table->roots = Roots;
+  table->round_to_float = RoundToFloat;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -58,18 +58,41 @@ struct ExactProduct {
   }
 };
 
-// One factor for the whole row.
+// Rows of more elements ask whether there is anything to compute; in shorter ones a wrong guess of
+// the processor would cost more than the answer saves.
+inline constexpr int64_t kLongRow = 256;
+
+// Asks for what is read soon, while this is computed: into the second level of cache, because the
+// first is full of what is being worked on.
+template <class T>
+HWY_INLINE void PrefetchAhead(const T *x, int64_t ahead) {
+  __builtin_prefetch(reinterpret_cast<const std::byte *>(x) + ahead, 0, 2);
+}
+
+// A contiguous row of at least kN elements, times one factor. The last register overlaps the one
+// before, so it is read before anything is written.
 template <class T, class P>
-HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                         double factor) {
-  if (factor == 1.0) return CopyRow(x, x_step, y, y_step, n);
-  if (factor == 0.0) return ZeroRow(y, y_step, n);
-  const V f = hn::Set(D(), factor);
-  int64_t i = 0;
-  if (x_step == 1 && y_step == 1) {
-    for (; i + kN <= n; i += kN) Store(P::Of(Load(x + i), f), y + i);
+HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
+  const D d;
+  const V f = hn::Set(d, factor);
+  const auto dead = hn::Eq(f, hn::Zero(d));
+  const auto scaled = [&](const T *from)
+                          HWY_ATTR { return hn::IfThenZeroElse(dead, P::Of(Load(from), f)); };
+  const V last = scaled(x + n - kN);
+  PrefetchAhead(x + n - kN, ahead);
+  for (int64_t i = 0; i + kN < n; i += kN) {
+    PrefetchAhead(x + i, ahead);
+    Store(scaled(x + i), y + i);
   }
-  for (; i < n; i += kN) {
+  Store(last, y + n - kN);
+}
+
+// Any row, through registers filled element by element.
+template <class T, class P>
+HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
+                              double factor) {
+  const V f = hn::Set(D(), factor);
+  for (int64_t i = 0; i < n; i += kN) {
     const int64_t left = HWY_MIN(n - i, kN);
     HWY_ALIGN T in[kN] = {};
     HWY_ALIGN T out[kN];
@@ -79,13 +102,26 @@ HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64
   }
 }
 
+// One factor for the whole row.
+template <class T, class P>
+HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, double factor,
+                         int64_t ahead) {
+  if (factor == 1.0) return CopyRow(x, x_step, y, y_step, n);
+  const bool contiguous = x_step == 1 && y_step == 1 && n >= kN;
+  if (factor == 0.0 && (n >= kLongRow || !contiguous)) return ZeroRow(y, y_step, n);
+  if (contiguous) return ScaleRun<T, P>(x, y, n, factor, ahead);
+  ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
+}
+
 // A factor for each element of a contiguous row. Factor 1 is exact for all but NaN, whose bits it
 // must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
-HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *factor) {
+HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *factor,
+                                   int64_t ahead) {
   const V zero = hn::Zero(D());
   int64_t i = 0;
   for (; i + kN <= n; i += kN) {
+    PrefetchAhead(x + i, ahead);
     const V in = Load(x + i);
     const V f = hn::LoadU(D(), factor + i);
     if (!hn::AllFalse(D(), hn::IsNaN(in))) break;
@@ -97,10 +133,11 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *fa
 // A factor for each element of the row.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                              const double *factor, int64_t factor_step) {
+                              const double *factor, int64_t factor_step, int64_t ahead) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
   for (int64_t i = 0; i < n; i += kN) {
-    if (contiguous) i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i);
+    if (contiguous) i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, ahead);
+    if (i >= n) return;
     const int64_t left = HWY_MIN(n - i, kN);
     HWY_ALIGN T in[kN] = {};
     HWY_ALIGN double f[kN] = {};
@@ -115,18 +152,51 @@ HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, 
   }
 }
 
+// Rows of a few elements that follow each other: a run of elements with repeated factors.
+template <class T, class P>
+HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const double *factor,
+                                int64_t factor_row, int64_t ahead) {
+  constexpr int64_t kRepeated = 512;
+  HWY_ALIGN double repeated[kRepeated];
+  const int64_t at_once = kRepeated / n;
+  for (int64_t row = 0; row < rows; row += at_once) {
+    const int64_t count = HWY_MIN(rows - row, at_once);
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t i = 0; i < n; ++i) repeated[r * n + i] = factor[(row + r) * factor_row];
+    }
+    ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, ahead);
+  }
+}
+
+template <class T, class P>
+HWY_INLINE void ScaleGroup(const ScaleArgs &args, const std::byte *first_x, std::byte *first_y,
+                           const double *factors) {
+  const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const bool one_a_row = args.factor_step == 0;
+  if (one_a_row && args.n < kN && args.x_step == 1 && args.y_step == 1 && args.x_row == row_bytes &&
+      args.y_row == row_bytes) {
+    return ScaleTinyRows<T, P>(reinterpret_cast<const T *>(first_x), reinterpret_cast<T *>(first_y),
+                               args.n, args.rows, factors, args.factor_row, args.ahead);
+  }
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T *x = reinterpret_cast<const T *>(first_x + row * args.x_row);
+    T *y = reinterpret_cast<T *>(first_y + row * args.y_row);
+    const double *factor = factors + row * args.factor_row;
+    if (one_a_row) {
+      ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.ahead);
+    } else {
+      ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
+                          args.ahead);
+    }
+  }
+}
+
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   const auto *factors = static_cast<const double *>(args.factor);
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.x_row);
-    T *y = reinterpret_cast<T *>(args.y + row * args.y_row);
-    const double *factor = factors + row * args.factor_row;
-    if (args.factor_step == 0) {
-      ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor);
-    } else {
-      ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step);
-    }
+  for (int64_t group = 0; group < args.groups; ++group) {
+    ScaleGroup<T, P>(args, args.x + group * args.x_group, args.y + group * args.y_group,
+                     factors + group * args.factor_group);
   }
 }
 
@@ -140,26 +210,88 @@ void Scale(const ScaleArgs &args) {
   }
 }
 
+// Words of a mask are moved at most eight at a time, as many as a block may be wide.
+template <class T>
+using Words = hn::CappedTag<T, 8>;
+
+// Bytes that are not 0, as a mask of words.
+template <class T>
+HWY_INLINE hn::Mask<Words<T>> KeepMask(const uint8_t *keep) {
+  const Words<T> d;
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, Words<T>>(), keep);
+  if constexpr (sizeof(T) == 8) {
+    const auto words = hn::PromoteTo(hn::Rebind<uint32_t, Words<T>>(), bytes);
+    return hn::Ne(hn::PromoteTo(d, words), hn::Zero(d));
+  } else {
+    return hn::Ne(hn::PromoteTo(d, bytes), hn::Zero(d));
+  }
+}
+
+// A keep byte for each element of the row.
+template <class T>
+HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
+                             const uint8_t *keep, int64_t keep_step, int64_t ahead) {
+  const Words<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (x_step == 1 && y_step == 1 && keep_step == 1) {
+    for (; i + lanes <= n; i += lanes) {
+      PrefetchAhead(x + i, ahead);
+      hn::StoreU(hn::IfThenElseZero(KeepMask<T>(keep + i), hn::LoadU(d, x + i)), d, y + i);
+    }
+  }
+  for (; i < n; ++i) y[i * y_step] = keep[i * keep_step] ? x[i * x_step] : T{};
+}
+
+// A short row, kept or not without a branch: which of them are kept is hard to guess.
+template <class T>
+HWY_INLINE void MaskShortRow(const T *x, T *y, int64_t n, bool keep) {
+  const Words<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mask = hn::Set(d, keep ? static_cast<T>(~T{0}) : T{0});
+  const auto last = hn::And(mask, hn::LoadU(d, x + n - lanes));
+  for (int64_t i = 0; i + lanes < n; i += lanes) {
+    hn::StoreU(hn::And(mask, hn::LoadU(d, x + i)), d, y + i);
+  }
+  hn::StoreU(last, d, y + n - lanes);
+}
+
+template <class T>
+HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, bool keep,
+                        int64_t ahead) {
+  constexpr int64_t kShort = 64;
+  PrefetchAhead(x, ahead);
+  if (x_step == 1 && y_step == 1 && n <= kShort &&
+      n >= static_cast<int64_t>(hn::Lanes(Words<T>()))) {
+    MaskShortRow(x, y, n, keep);
+  } else if (keep) {
+    CopyRow(x, x_step, y, y_step, n);
+  } else {
+    ZeroRow(y, y_step, n);
+  }
+}
+
+template <class T>
+HWY_INLINE void MaskGroup(const ScaleArgs &args, const std::byte *first_x, std::byte *first_y,
+                          const uint8_t *keeps) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T *x = reinterpret_cast<const T *>(first_x + row * args.x_row);
+    T *y = reinterpret_cast<T *>(first_y + row * args.y_row);
+    const uint8_t *keep = keeps + row * args.factor_row;
+    if (args.factor_step == 0) {
+      MaskRow(x, args.x_step, y, args.y_step, args.n, *keep != 0, args.ahead);
+    } else {
+      MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.ahead);
+    }
+  }
+}
+
 template <class T>
 HWY_NOINLINE void Mask(const ScaleArgs &args) {
   const auto *keeps = static_cast<const uint8_t *>(args.factor);
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.x_row);
-    T *y = reinterpret_cast<T *>(args.y + row * args.y_row);
-    const uint8_t *keep = keeps + row * args.factor_row;
-    if (args.factor_step == 0) {
-      if (*keep) {
-        CopyRow(x, args.x_step, y, args.y_step, args.n);
-      } else {
-        ZeroRow(y, args.y_step, args.n);
-      }
-    } else if (args.x_step == 1 && args.y_step == 1 && args.factor_step == 1) {
-      for (int64_t i = 0; i < args.n; ++i) y[i] = keep[i] ? x[i] : T{};
-    } else {
-      for (int64_t i = 0; i < args.n; ++i) {
-        y[i * args.y_step] = keep[i * args.factor_step] ? x[i * args.x_step] : T{};
-      }
-    }
+  for (int64_t group = 0; group < args.groups; ++group) {
+    MaskGroup<T>(args, args.x + group * args.x_group, args.y + group * args.y_group,
+                 keeps + group * args.factor_group);
   }
 }
 

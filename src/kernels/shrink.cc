@@ -1,9 +1,13 @@
-// Factors of Euclidean soft thresholding, from norms and thresholds.
+// Hard and soft thresholding: what blocks of given norms are multiplied by, or whether they stay;
+// and blocks of one element from memory to memory.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/shrink.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
 #include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -30,27 +34,143 @@ HWY_INLINE V ShrinkFactor(V norm, V threshold, V eps) {
   return hn::IfThenZeroElse(hn::Le(norm, threshold), kept);
 }
 
-void Shrink(const double *norms, int64_t n, double threshold_scale, double eps, double *factors) {
+int64_t Shrink(const double *norms, int64_t n, double threshold_scale, double eps,
+               double *factors) {
   const D d;
   const V scale = hn::Set(d, threshold_scale);
   const V veps = hn::Set(d, eps);
+  int64_t alive = 0;
   int64_t i = 0;
   for (; i + kN <= n; i += kN) {
     const V threshold = hn::Mul(hn::LoadU(d, factors + i), scale);
-    hn::StoreU(ShrinkFactor(hn::LoadU(d, norms + i), threshold, veps), d, factors + i);
+    const V factor = ShrinkFactor(hn::LoadU(d, norms + i), threshold, veps);
+    alive += static_cast<int64_t>(hn::CountTrue(d, hn::Ne(factor, hn::Zero(d))));
+    hn::StoreU(factor, d, factors + i);
   }
-  if (i == n) return;
+  if (i == n) return alive;
   HWY_ALIGN double norm[kN] = {};
   HWY_ALIGN double factor[kN] = {};
   for (int64_t k = i; k < n; ++k) norm[k - i] = norms[k];
   for (int64_t k = i; k < n; ++k) factor[k - i] = factors[k];
   const V threshold = hn::Mul(hn::Load(d, factor), scale);
   hn::Store(ShrinkFactor(hn::Load(d, norm), threshold, veps), d, factor);
-  for (int64_t k = i; k < n; ++k) factors[k] = factor[k - i];
+  for (int64_t k = i; k < n; ++k) {
+    factors[k] = factor[k - i];
+    alive += factors[k] != 0.0;
+  }
+  return alive;
+}
+
+int64_t KeepAtLeast(const double *norms, const double *thresholds, int64_t n, uint8_t *keep) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    keep[i] = !(norms[i] < thresholds[i]);  // NaN survives
+    kept += keep[i];
+  }
+  return kept;
+}
+
+template <class T>
+bool AllAtLeast(const void *numbers, int64_t n, double least) {
+  const auto *number = static_cast<const T *>(numbers);
+  const T limit = static_cast<T>(least);
+  bool refused = false;  // without a branch: thresholds may be as many as weights
+  for (int64_t i = 0; i < n; ++i) refused |= !(number[i] >= limit);
+  return !refused;
+}
+
+// --- blocks of one element, in one pass ---------------------------------------------------------
+
+// Up to kN elements; returns how many stay alive.
+template <class T, class L>
+HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V eps) {
+  const D d;
+  const V w = Load(x);
+  const V norm = hn::Abs(w);
+  const V factor = ShrinkFactor(norm, hn::Mul(Load(threshold), scale), eps);
+  const auto dead = hn::Eq(factor, hn::Zero(d));
+  const auto finite = hn::Lt(norm, hn::Inf(d));
+  const int64_t alive = kN - static_cast<int64_t>(hn::CountTrue(d, dead));
+  const V shrunk = hn::IfThenZeroElse(dead, hn::Mul(w, factor));
+  if (HWY_LIKELY(hn::AllTrue(d, finite))) {
+    Store(shrunk, y);
+    return alive;
+  }
+  // NaN, and infinity unless it is dead, keep their very bits.
+  HWY_ALIGN T results[kN];
+  HWY_ALIGN double factors[kN];
+  Store(shrunk, results);
+  hn::Store(factor, d, factors);
+  for (int64_t k = 0; k < kN; ++k) y[k] = factors[k] == 1.0 ? x[k] : results[k];
+  return alive;
+}
+
+template <class T, class L>
+int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double eps) {
+  const T *x = reinterpret_cast<const T *>(args.x);
+  const L *threshold = reinterpret_cast<const L *>(args.thresholds);
+  T *y = reinterpret_cast<T *>(args.y);
+  const V scale = hn::Set(D(), threshold_scale);
+  const V veps = hn::Set(D(), eps);
+  int64_t alive = 0;
+  int64_t i = 0;
+  for (; i + kN <= args.n; i += kN) {
+    alive += ShrinkSome(x + i, threshold + i, y + i, scale, veps);
+  }
+  if (i == args.n) return alive;
+  HWY_ALIGN T in[kN] = {};
+  HWY_ALIGN L limit[kN] = {};
+  HWY_ALIGN T out[kN];
+  const int64_t left = args.n - i;
+  std::copy_n(x + i, left, in);
+  std::copy_n(threshold + i, left, limit);
+  // What fills the register is 0 and counts as dead.
+  alive += ShrinkSome(in, limit, out, scale, veps);
+  std::copy_n(out, left, y + i);
+  return alive;
+}
+
+// Weights and thresholds of one type: what is below its threshold becomes 0.
+template <class T>
+int64_t DropElements(const ElementArgs &args) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T *x = reinterpret_cast<const T *>(args.x);
+  const T *threshold = reinterpret_cast<const T *>(args.thresholds);
+  T *y = reinterpret_cast<T *>(args.y);
+  int64_t dropped = 0;
+  int64_t i = 0;
+  for (; i + lanes <= args.n; i += lanes) {
+    const auto w = hn::LoadU(d, x + i);
+    const auto below = hn::Lt(hn::Abs(w), hn::LoadU(d, threshold + i));
+    dropped += static_cast<int64_t>(hn::CountTrue(d, below));
+    hn::StoreU(hn::IfThenZeroElse(below, w), d, y + i);
+  }
+  for (; i < args.n; ++i) {
+    const bool below = std::fabs(x[i]) < threshold[i];
+    dropped += below;
+    y[i] = below ? T{0} : x[i];
+  }
+  return args.n - dropped;
+}
+
+template <class T>
+void FillElements(DtypeIndex dtype, Kernels *table) {
+  table->shrink_elements[dtype][0] = ShrinkElements<T, float>;
+  table->shrink_elements[dtype][1] = ShrinkElements<T, double>;
 }
 
 void FillShrink(Kernels *table) {
   table->shrink = Shrink;
+  table->keep_at_least = KeepAtLeast;
+  table->all_at_least[0] = AllAtLeast<float>;
+  table->all_at_least[1] = AllAtLeast<double>;
+  FillElements<float>(kF32, table);
+  FillElements<double>(kF64, table);
+  FillElements<F16>(kF16, table);
+  FillElements<Bf16>(kBf16, table);
+  table->drop_elements[0] = DropElements<float>;
+  table->drop_elements[1] = DropElements<double>;
 }
 
 }  // namespace HWY_NAMESPACE

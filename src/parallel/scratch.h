@@ -68,6 +68,7 @@ class Scratch {
 // Containers in a scratch: their memory is given back with the scratch.
 class ScratchMemory final : public std::pmr::memory_resource {
  public:
+  explicit ScratchMemory(Scratch *scratch = nullptr) : scratch_(scratch) {}
   void use(Scratch *scratch) { scratch_ = scratch; }
 
  private:
@@ -77,7 +78,7 @@ class ScratchMemory final : public std::pmr::memory_resource {
     return this == &other;
   }
 
-  Scratch *scratch_ = nullptr;
+  Scratch *scratch_;
 };
 
 // Idle scratches of a context. Lock-free, so that a fork() cannot leave a lock held in the child.

@@ -1,0 +1,72 @@
+#include "core/plan.h"
+
+#include "base/dtype.h"
+#include "core/grid.h"
+
+namespace spk {
+namespace {
+
+// Sums across blocks vectorise over the innermost dimension of blocks that fills a register, else
+// the longest. Moves it to the front.
+void bring_long_inside(Nest *nest) {
+  constexpr int64_t kRegister = 8;
+  int best = 0;
+  for (int d = 0; d < nest->count(); ++d) {
+    if ((*nest)[d].extent > (*nest)[best].extent) best = d;
+    if ((*nest)[best].extent >= kRegister) break;
+  }
+  if (nest->count() > 0) nest->move(best, 0);
+}
+
+void plan_blocks(const GridLeaf &leaf, const Extents &extent, ReducePlan *plan) {
+  const Extents local = extent.row_major();
+  for (int d = 0; d < extent.size(); ++d) plan->blocks.add(extent[d], leaf.grid_x[d], local[d]);
+  plan->blocks.compile();
+  if (!leaf.along) bring_long_inside(&plan->blocks);
+  plan->blocks.pad_to(2);
+}
+
+void plan_rows(const GridLeaf &leaf, const Rect &part, Memory *memory, ReducePlan *plan) {
+  Nest nest;
+  for (int d = 0; d < part.extent.size(); ++d) nest.add(part.extent[d], leaf.block_x[d]);
+  nest.compile();
+  nest.pad_to(1);
+  plan->rows = part.count();
+  if (leaf.along) {
+    plan->n = nest[0].extent;
+    plan->step = nest[0].step[0] / size_of(leaf.dtype);
+    plan->rows /= plan->n;
+  }
+  const auto bytes = static_cast<size_t>(plan->rows) * sizeof(int64_t);
+  auto *row = static_cast<int64_t *>(memory->allocate(bytes, alignof(int64_t)));
+  plan->row = row;
+  const int64_t first = dot(part.low, leaf.block_x);
+  nest.for_each_outer(leaf.along ? 1 : 0,
+                      [&](const int64_t *offset) { *row++ = first + offset[0]; });
+}
+
+}  // namespace
+
+ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Rect &part,
+                          Memory *memory) {
+  ReducePlan plan;
+  plan_blocks(leaf, extent, &plan);
+  plan_rows(leaf, part, memory, &plan);
+  return plan;
+}
+
+WritePlan plan_writing(const GridLeaf &leaf, const Extents &extent, const Rect &part) {
+  const Extents local = extent.row_major();
+  Nest nest;
+  for (int d = 0; d < extent.size(); ++d) {
+    nest.add(extent[d], leaf.grid_x[d], leaf.grid_y[d], local[d]);
+  }
+  for (int d = 0; d < part.extent.size(); ++d) {
+    nest.add(part.extent[d], leaf.block_x[d], leaf.block_y[d], 0);
+  }
+  nest.compile();
+  nest.pad_to(3);
+  return nest;
+}
+
+}  // namespace spk
