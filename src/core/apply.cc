@@ -4,13 +4,13 @@ namespace spk {
 namespace {
 
 // Loads one local factor per block for each box, and applies it.
-template <typename Factor, typename Load, typename ApplyRect, typename ApplyLarge>
+template <typename Factor, typename Load, typename ApplyRect, typename ApplyDeep>
 void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_rect,
-           ApplyLarge &&apply_large) {
-  if (grid.is_large()) {
+           ApplyDeep &&apply_all) {
+  if (grid.is_deep()) {
     Factor *factors = call.scratch().take<Factor>(grid.numblk());
     load_factors(Rect::whole(grid.shape), factors);
-    apply_large(factors);
+    apply_all(factors);
     return;
   }
   const Tiling tiles = grid.tiles();
@@ -33,7 +33,7 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
   apply<uint8_t>(
       call, grid, load_keep,
       [&](const Rect &rect, const uint8_t *keep) { mask_rect(call.kernels(), grid, rect, keep); },
-      [&](const uint8_t *keep) { mask_large(call, grid, keep); });
+      [&](const uint8_t *keep) { mask_all(call, grid, keep); });
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {
@@ -47,7 +47,7 @@ void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier)
       [&](const Rect &rect, const double *factor) {
         scale_rect(call.kernels(), grid, rect, factor, exact);
       },
-      [&](const double *factor) { scale_large(call, grid, factor, exact); });
+      [&](const double *factor) { scale_all(call, grid, factor, exact); });
 }
 
 }  // namespace spk

@@ -10,9 +10,9 @@ template <typename Fn>
 void for_each_reduced(Call &call, const Grid &grid, Reduction reduction, double eps, Fn &&each) {
   ReduceOptions options;
   options.eps = eps;
-  if (grid.is_large()) {
+  if (grid.is_deep()) {
     double *local = call.scratch().take<double>(grid.numblk());
-    reduce_large(call, grid, reduction, options, local, nullptr);
+    reduce_deep(call, grid, reduction, options, local, nullptr);
     each(Rect::whole(grid.shape), local);
     return;
   }

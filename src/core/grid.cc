@@ -12,7 +12,6 @@ namespace {
 constexpr int64_t kAlongElements = 8;
 // Bytes that a tile spans at least along its innermost dimension.
 constexpr int64_t kLeastRow = 256;
-
 // Bytes between neighbouring blocks along each axis of the block's grid.
 Extents block_steps(const Leaf &leaf, const LeafData &data) {
   Extents steps;
@@ -58,8 +57,8 @@ void plan_tiles(Grid *grid, Memory *memory) {
   grid->tile = tiles.extent();
   for (GridLeaf &leaf : grid->leaves) {
     const Rect block = Rect::whole(leaf.block);
-    leaf.reduce = plan_reduction(leaf, grid->tile, block, memory);
-    leaf.write = plan_writing(leaf, grid->tile, block);
+    leaf.reduce = plan_reduction(leaf, grid->tile, grid->tile.row_major(), block, memory);
+    leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), block);
     leaf.ahead = tiles.stride(leaf.grid_x);
   }
 }
@@ -89,7 +88,7 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.along = sums_along(made, block.numblk);
     grid.leaves.push_back(made);
   }
-  if (!grid.is_large()) plan_tiles(&grid, memory);
+  if (!grid.is_deep()) plan_tiles(&grid, memory);
   return grid;
 }
 
@@ -134,6 +133,13 @@ int64_t Tiling::stride(const Extents &step) const {
     if (tiles_[d] > 1) return tile_[d] * step[d];
   }
   return 0;
+}
+
+bool Grid::is_deep() const {
+  if (is_large()) return true;
+  const bool across =
+      std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) { return !leaf.along; });
+  return across && numel_per_block >= kDeepElements;
 }
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {

@@ -19,6 +19,9 @@ inline constexpr int64_t kTileElements = int64_t{1} << 13;
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
 inline constexpr int64_t kPartElements = int64_t{1} << 16;
+// The same for blocks whose rows are single elements, if they have this many.
+inline constexpr int64_t kDeepElements = int64_t{1} << 10;
+inline constexpr int64_t kDeepPart = int64_t{1} << 9;
 
 // Equal boxes that cover a shape; the last along each dimension may be smaller.
 class Tiling {
@@ -26,6 +29,8 @@ class Tiling {
   // Boxes of about `budget` elements, each index counting `weight`; dimensions of small |step| are
   // filled first. At least one index a box.
   Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget);
+  // One box: everything.
+  explicit Tiling(const Extents &shape) : shape_(shape), tile_(shape), tiles_(shape.size(), 1) {}
 
   int64_t count() const { return count_; }
   // Extents of all boxes but the last along each dimension.
@@ -50,7 +55,7 @@ struct GridLeaf {
   Extents block;                 // extents of a block, in view order
   Extents block_x, block_y;      // between neighbouring elements of a block
   bool along = false;            // sums run along rows of a block, else across blocks
-  // For boxes of Grid::tile extents; not made for large blocks.
+  // For boxes of Grid::tile extents; not made for deep blocks.
   ReducePlan reduce;
   WritePlan write;
   int64_t ahead = 0;  // bytes from a box to the next
@@ -67,6 +72,9 @@ struct Grid {
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
+  // Are blocks cut into parts? Those of many short rows are, even if they are not large: whole ones
+  // side by side would be in no near cache, and their rows too short to be read fast.
+  bool is_deep() const;
   Tiling tiles() const {
     return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), kTileElements);
   }

@@ -29,8 +29,8 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
     uint8_t *keep = scratch.take<uint8_t>(count);
     load(call.kernels(), rect, thresholds, threshold);
     tally->achieved += call.kernels().keep_at_least(norms, threshold, count, keep);
-    if (grid.is_large()) {
-      mask_large(call, grid, keep);
+    if (values.is_deep()) {
+      mask_all(call, grid, keep);
     } else {
       mask_rect(call.kernels(), grid, rect, keep);
     }

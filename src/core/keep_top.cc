@@ -201,7 +201,7 @@ void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeSco
                 [&](Scratch &, size_t member, const Rect &rect, const uint8_t *keep) {
                   // Large blocks come all at once, on the calling thread.
                   if (scores.has_large_blocks()) {
-                    mask_large(call, grids[member], keep);
+                    mask_all(call, grids[member], keep);
                   } else {
                     mask_rect(call.kernels(), grids[member], rect, keep);
                   }

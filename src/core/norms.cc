@@ -32,7 +32,7 @@ struct RectReducer {
   }
 };
 
-struct LargeReducer {
+struct DeepReducer {
   Call &call;
   const Grid &grid;
   const Kernels &kernels = call.kernels();
@@ -40,7 +40,7 @@ struct LargeReducer {
 
   int64_t count() const { return grid.numblk(); }
   void reduce(Reduction reduction, const ReduceOptions &options, double *sum, double *error) const {
-    reduce_large(call, grid, reduction, options, sum, error);
+    reduce_deep(call, grid, reduction, options, sum, error);
   }
   template <typename Fn>
   void for_each_part(Fn &&fn) const {
@@ -163,8 +163,8 @@ void norms_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
   norms_by(RectReducer{kernels, scratch, grid, rect}, p, local);
 }
 
-void norms_large(Call &call, const Grid &grid, double p, double *local) {
-  norms_by(LargeReducer{call, grid}, p, local);
+void norms_deep(Call &call, const Grid &grid, double p, double *local) {
+  norms_by(DeepReducer{call, grid}, p, local);
 }
 
 void round_scores(const Grid &grid, int64_t count, double *local) {
@@ -172,6 +172,12 @@ void round_scores(const Grid &grid, int64_t count, double *local) {
 }
 
 void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
+  if (p != 0.0 && grid.leaves[0].dtype == out.dtype && lie_alike(grid, out)) {
+    const auto magnitudes = call.kernels().magnitudes[out.dtype == SPK_F64];
+    for_each_element_run(call, grid, out,
+                         [&](const ElementArgs &args) { magnitudes(args.x, args.n, args.others); });
+    return;
+  }
   for_each_norms(call, grid, p, [&](Scratch &, const Rect &rect, double *local) {
     store(call.kernels(), rect, local, out);
   });

@@ -11,19 +11,19 @@ void check_p(double p);
 // One norm per block of a box; on one thread.
 void norms_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 double p, double *local);
-// One norm per block of a grid of large blocks; in parallel.
-void norms_large(Call &call, const Grid &grid, double p, double *local);
+// One norm per block of a grid of deep blocks; in parallel.
+void norms_deep(Call &call, const Grid &grid, double p, double *local);
 
 // Rounds to the score dtype, which is how norms are returned, ranked and compared.
 void round_scores(const Grid &grid, int64_t count, double *local);
 
 // Calls each(scratch, rect, norms) for boxes that cover the grid, norms local and not rounded. The
-// box of a grid of large blocks is all of it, and `each` may then use the call's own loops.
+// box of a grid of deep blocks is all of it, and `each` may then use the call's own loops.
 template <typename Fn>
 void for_each_norms(Call &call, const Grid &grid, double p, Fn &&each) {
-  if (grid.is_large()) {
+  if (grid.is_deep()) {
     double *norms = call.scratch().take<double>(grid.numblk());
-    norms_large(call, grid, p, norms);
+    norms_deep(call, grid, p, norms);
     each(call.scratch(), Rect::whole(grid.shape), norms);
     return;
   }

@@ -18,8 +18,8 @@ void bring_long_inside(Nest *nest) {
   if (nest->count() > 0) nest->move(best, 0);
 }
 
-void plan_blocks(const GridLeaf &leaf, const Extents &extent, ReducePlan *plan) {
-  const Extents local = extent.row_major();
+void plan_blocks(const GridLeaf &leaf, const Extents &extent, const Extents &local,
+                 ReducePlan *plan) {
   for (int d = 0; d < extent.size(); ++d) plan->blocks.add(extent[d], leaf.grid_x[d], local[d]);
   plan->blocks.compile();
   if (!leaf.along) bring_long_inside(&plan->blocks);
@@ -47,16 +47,16 @@ void plan_rows(const GridLeaf &leaf, const Rect &part, Memory *memory, ReducePla
 
 }  // namespace
 
-ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Rect &part,
-                          Memory *memory) {
+ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Extents &local,
+                          const Rect &part, Memory *memory) {
   ReducePlan plan;
-  plan_blocks(leaf, extent, &plan);
+  plan_blocks(leaf, extent, local, &plan);
   plan_rows(leaf, part, memory, &plan);
   return plan;
 }
 
-WritePlan plan_writing(const GridLeaf &leaf, const Extents &extent, const Rect &part) {
-  const Extents local = extent.row_major();
+WritePlan plan_writing(const GridLeaf &leaf, const Extents &extent, const Extents &local,
+                       const Rect &part) {
   Nest nest;
   for (int d = 0; d < extent.size(); ++d) {
     nest.add(extent[d], leaf.grid_x[d], leaf.grid_y[d], local[d]);

@@ -40,9 +40,11 @@ struct ReducePlan {
 // array of factors (entries).
 using WritePlan = Nest;
 
-// For boxes of `extent` blocks, and a part of each block.
-ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Rect &part,
-                          Memory *memory);
-WritePlan plan_writing(const GridLeaf &leaf, const Extents &extent, const Rect &part);
+// For boxes of `extent` blocks, and a part of each block; `local` are the entries between
+// neighbouring blocks in the local array.
+ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Extents &local,
+                          const Rect &part, Memory *memory);
+WritePlan plan_writing(const GridLeaf &leaf, const Extents &extent, const Extents &local,
+                       const Rect &part);
 
 }  // namespace spk

@@ -29,8 +29,8 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
     load(call.kernels(), rect, thresholds, factor);
     tally->achieved +=
         call.kernels().shrink(norms, count, options.threshold_scale, options.eps, factor);
-    if (grid.is_large()) {
-      scale_large(call, grid, factor);
+    if (grid.is_deep()) {
+      scale_all(call, grid, factor);
     } else {
       scale_rect(call.kernels(), grid, rect, factor);
     }

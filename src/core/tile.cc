@@ -173,59 +173,87 @@ class LeafReduction {
   ReduceArgs args_{};
 };
 
+// Writes results, or joins them with what is there, which for the first share is nothing.
+void write_or_join(LeafReduction *work, bool first, double *sum, double *error) {
+  if (first && work->is_dense()) {
+    work->write(sum, error);
+  } else {
+    work->join(sum, error);
+  }
+}
+
 }  // namespace
 
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                  Reduction reduction, const ReduceOptions &options, double *sum, double *error) {
+  const Extents local = rect.extent.row_major();
+  clear_sums(reduction, rect.count(), sum, error);
   bool first = true;
   for (const GridLeaf &leaf : grid.leaves) {
-    const Scratch::Frame frame(scratch);
-    ScratchMemory memory(&scratch);
-    std::optional<ReducePlan> made;
-    if (!(rect.extent == grid.tile)) {
-      made = plan_reduction(leaf, rect.extent, Rect::whole(leaf.block), &memory);
+    if (rect.extent == grid.tile) {
+      const Scratch::Frame frame(scratch);
+      LeafReduction work(kernels, scratch, leaf, leaf.reduce, rect.low, reduction, options);
+      write_or_join(&work, first, sum, error);
+      first = false;
+      continue;
     }
-    LeafReduction work(kernels, scratch, leaf, made ? *made : leaf.reduce, rect.low, reduction,
-                       options);
-    if (first && work.is_dense()) {
-      work.write(sum, error);
-    } else {
-      if (first) clear_sums(reduction, rect.count(), sum, error);
-      work.join(sum, error);
+    // Deep blocks are summed part by part, here as in reduce_deep: a block has one norm.
+    const Tiling parts = grid.is_deep() ? parts_of(leaf) : Tiling(leaf.block);
+    for (int64_t part = 0; part < parts.count(); ++part) {
+      const Scratch::Frame frame(scratch);
+      ScratchMemory memory(&scratch);
+      const ReducePlan plan = plan_reduction(leaf, rect.extent, local, parts[part], &memory);
+      LeafReduction work(kernels, scratch, leaf, plan, rect.low, reduction, options);
+      write_or_join(&work, first, sum, error);
+      first = false;
     }
-    first = false;
   }
 }
 
 Tiling parts_of(const GridLeaf &leaf) {
-  return Tiling(leaf.block, leaf.block_x, 1, kPartElements);
+  return Tiling(leaf.block, leaf.block_x, 1, leaf.along ? kPartElements : kDeepPart);
 }
 
-void reduce_large(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
-                  double *sum, double *error) {
+namespace {
+
+// The boxes of blocks that are visited together: tiles, or of deep blocks one, or many side by side
+// whose rows are short.
+Tiling boxes_of(const Grid &grid) {
+  constexpr int64_t kSideBySide = int64_t{1} << 10;
+  if (!grid.is_deep()) return grid.tiles();
+  const GridLeaf &leaf = grid.leaves[0];
+  return Tiling(grid.shape, leaf.grid_x, 1, leaf.along ? 1 : kSideBySide);
+}
+
+}  // namespace
+
+void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
+                 double *sum, double *error) {
   const int64_t numblk = grid.numblk();
+  const Extents local = grid.shape.row_major();
+  const Tiling boxes = boxes_of(grid);
   clear_sums(reduction, numblk, sum, error);
   for (const GridLeaf &leaf : grid.leaves) {
     const Tiling parts = parts_of(leaf);
-    Scratch::Frame frame(call.scratch());
-    double *sums = call.scratch().take<double>(numblk * parts.count());
-    double *errors = call.scratch().take<double>(numblk * parts.count());
-    call.for_each(numblk * parts.count(), [&](Scratch &scratch, int64_t i) {
-      const int64_t number = i / parts.count();
-      const Extents block = index_at(grid.shape, number);
-      ReduceOptions one = options;
-      if (options.scale) one.scale = options.scale + number;
+    const Scratch::Frame frame(call.scratch());
+    double *sums = call.scratch().take<double>(parts.count() * numblk);
+    double *errors = error ? call.scratch().take<double>(parts.count() * numblk) : nullptr;
+    clear_sums(reduction, parts.count() * numblk, sums, errors);
+    call.for_each(boxes.count() * parts.count(), [&](Scratch &scratch, int64_t i) {
+      const Rect box = boxes[i % boxes.count()];
+      const int64_t part = i / boxes.count();
+      const int64_t first = dot(box.low, local);
+      ReduceOptions shifted = options;
+      if (options.scale) shifted.scale += first;
       ScratchMemory memory(&scratch);
-      const ReducePlan plan =
-          plan_reduction(leaf, Extents(block.size(), 1), parts[i % parts.count()], &memory);
-      LeafReduction(call.kernels(), scratch, leaf, plan, block, reduction, one)
-          .write(sums + i, errors + i);
+      const ReducePlan plan = plan_reduction(leaf, box.extent, local, parts[part], &memory);
+      LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, reduction, shifted);
+      const int64_t at = part * numblk + first;
+      write_or_join(&work, true, sums + at, errors ? errors + at : nullptr);
     });
-    for (int64_t number = 0; number < numblk; ++number) {
-      // All parts go to one accumulator, in order: a step of 0.
-      const int64_t first = number * parts.count();
-      combine(reduction, parts.count(), sums + first, errors + first, sum + number,
-              error ? error + number : nullptr, 0);
+    for (int64_t part = 0; part < parts.count(); ++part) {
+      combine(reduction, numblk, sums + part * numblk, errors ? errors + part * numblk : nullptr,
+              sum, error, 1);
     }
   }
 }
@@ -237,13 +265,13 @@ namespace {
 // Applies one factor a block (double, or a keep byte) to a box of blocks read from x, written to y.
 template <typename Factor>
 void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan,
-                const std::byte *x, std::byte *y, const Factor *factor, bool exact) {
+                const std::byte *x, std::byte *y, int64_t ahead, const Factor *factor, bool exact) {
   const auto dtype = index_of_dtype(leaf.dtype);
   const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
   const int64_t size = size_of(leaf.dtype);
   ScaleArgs args{};
   args.exact_product = exact;
-  args.ahead = leaf.ahead;
+  args.ahead = ahead;
   args.n = plan[0].extent;
   args.x_step = plan[0].step[0] / size;
   args.y_step = plan[0].step[1] / size;
@@ -271,36 +299,52 @@ void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, cons
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
-      apply_leaf(kernels, leaf, leaf.write, x, y, factor, exact);
+      apply_leaf(kernels, leaf, leaf.write, x, y, leaf.ahead, factor, exact);
     } else {
-      const WritePlan plan = plan_writing(leaf, rect.extent, Rect::whole(leaf.block));
-      apply_leaf(kernels, leaf, plan, x, y, factor, exact);
+      const WritePlan plan =
+          plan_writing(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block));
+      apply_leaf(kernels, leaf, plan, x, y, 0, factor, exact);
     }
   }
 }
 
-// Every block is one group of the loop, so that a cancelled call leaves none half done.
+// A part of each block of a box.
+struct LeafPart {
+  const GridLeaf &leaf;
+  Rect part;
+};
+
+// Part `number` of all leaves' parts.
+LeafPart part_of(const Grid &grid, int64_t number) {
+  size_t l = 0;
+  for (;; ++l) {
+    const int64_t parts = parts_of(grid.leaves[l]).count();
+    if (number < parts) break;
+    number -= parts;
+  }
+  return {grid.leaves[l], parts_of(grid.leaves[l])[number]};
+}
+
+// Every box is one group of the loop, so that a cancelled call leaves no block half done.
 template <typename Factor>
-void apply_large(Call &call, const Grid &grid, const Factor *factor, bool exact) {
-  int64_t parts_per_block = 0;
-  for (const GridLeaf &leaf : grid.leaves) parts_per_block += parts_of(leaf).count();
+void apply_all(Call &call, const Grid &grid, const Factor *factor, bool exact) {
+  constexpr int64_t kRowsAhead = 8;
+  const Extents local = grid.shape.row_major();
+  const Tiling boxes = boxes_of(grid);
+  int64_t parts = 0;
+  for (const GridLeaf &leaf : grid.leaves) parts += parts_of(leaf).count();
   call.for_each(
-      grid.numblk() * parts_per_block,
+      boxes.count() * parts,
       [&](Scratch &, int64_t i) {
-        const int64_t number = i / parts_per_block;
-        int64_t part = i % parts_per_block;
-        size_t l = 0;
-        while (part >= parts_of(grid.leaves[l]).count()) part -= parts_of(grid.leaves[l++]).count();
-        const GridLeaf &leaf = grid.leaves[l];
-        const Extents block = index_at(grid.shape, number);
-        const Rect rect = parts_of(leaf)[part];
-        const WritePlan plan = plan_writing(leaf, Extents(block.size(), 1), rect);
+        const Rect box = boxes[i / parts];
+        const auto [leaf, part] = part_of(grid, i % parts);
+        const WritePlan plan = plan_writing(leaf, box.extent, local, part);
         apply_leaf(call.kernels(), leaf, plan,
-                   leaf.x + dot(block, leaf.grid_x) + dot(rect.low, leaf.block_x),
-                   leaf.y + dot(block, leaf.grid_y) + dot(rect.low, leaf.block_y), factor + number,
-                   exact);
+                   leaf.x + dot(box.low, leaf.grid_x) + dot(part.low, leaf.block_x),
+                   leaf.y + dot(box.low, leaf.grid_y) + dot(part.low, leaf.block_y),
+                   kRowsAhead * plan[1].step[0], factor + dot(box.low, local), exact);
       },
-      parts_per_block);
+      parts);
 }
 
 }  // namespace
@@ -312,11 +356,11 @@ void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, cons
 void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep) {
   apply_rect(kernels, grid, rect, keep, false);
 }
-void scale_large(Call &call, const Grid &grid, const double *factor, bool exact) {
-  apply_large(call, grid, factor, exact);
+void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
+  apply_all(call, grid, factor, exact);
 }
-void mask_large(Call &call, const Grid &grid, const uint8_t *keep) {
-  apply_large(call, grid, keep, false);
+void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
+  apply_all(call, grid, keep, false);
 }
 
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {

@@ -26,9 +26,9 @@ struct ReduceOptions {
 // Reduces the blocks of a box into local sums (and errors, where the reduction is compensated).
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                  Reduction reduction, const ReduceOptions &options, double *sum, double *error);
-// The same for a grid of large blocks, all of it, in parallel over the parts of the blocks.
-void reduce_large(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
-                  double *sum, double *error);
+// The same for a grid of deep blocks, all of it, in parallel over the parts of the blocks.
+void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
+                 double *sum, double *error);
 
 // Multiplies, or masks with keep bytes, the blocks of a box.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
@@ -37,9 +37,9 @@ void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, cons
 void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
-// The same for a grid of large blocks, all of it, in parallel.
-void scale_large(Call &call, const Grid &grid, const double *factor, bool exact = false);
-void mask_large(Call &call, const Grid &grid, const uint8_t *keep);
+// The same for all blocks of a grid, in parallel; factors are row-major in its shape.
+void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
+void mask_all(Call &call, const Grid &grid, const uint8_t *keep);
 
 // One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.
 // `block` is the block's index in the grid.

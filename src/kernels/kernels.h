@@ -72,14 +72,14 @@ struct ScaleArgs {
   const void *factor;                             // double, or keep bytes (non-zero = 1)
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
-  int64_t ahead;  // bytes from an element to one that will be read soon after; 0: none
+  int64_t ahead;  // bytes from a row to one that will be read soon after
 };
 
-// Blocks of one element, contiguous, with a threshold each.
+// Blocks of one element, contiguous, and another array with an entry for each.
 struct ElementArgs {
   const std::byte *x;
   std::byte *y;
-  const std::byte *thresholds;
+  std::byte *others;
   int64_t n;
 };
 
@@ -116,6 +116,8 @@ struct Kernels {
   void (*reduce_along[kDtypes][kReductions])(const ReduceArgs &args);
   // Rows of a block are single elements: sums run across rows, several blocks at once.
   void (*reduce_across[kDtypes][kReductions])(const ReduceArgs &args);
+  // Magnitudes of floats [0] or doubles [1].
+  void (*magnitudes[2])(const std::byte *x, int64_t n, std::byte *y);
   // Square roots, and the nearest floats, of values in place.
   void (*roots)(double *values, int64_t n);
   void (*round_to_float)(double *values, int64_t n);

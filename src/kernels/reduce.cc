@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/convert-inl.h"
@@ -201,23 +202,36 @@ struct Lanes {
   }
 };
 
-// The last `count` < kLanes elements of a row that ends before `end` and has at least kLanes: they
-// go to the highest lanes, so that a load of the row's last kLanes elements finds them in place.
-template <class Op, class T>
-HWY_INLINE void AddTail(const T *end, int64_t count, V with, Lanes<Op> *lanes) {
-  const D d;
-  for (int64_t r = 0; r < kRegisters; ++r) {
-    const int64_t before = HWY_MIN(HWY_MAX(kLanes - count - r * kN, 0), kN);
-    const auto outside = hn::FirstN(d, static_cast<size_t>(before));
-    const V x = Load(end - kLanes + r * kN);
-    lanes->reg[r].Add(hn::IfThenElse(outside, hn::Set(d, Op::kPad), x), with);
+// The last elements of a row of n >= kLanes that do not fill all lanes: they go to the highest, so
+// that a load of the row's last kLanes elements finds them in place.
+template <class Op>
+struct Tail {
+  hn::Mask<D> outside[kRegisters];
+
+  explicit HWY_INLINE Tail(int64_t n) {
+    const int64_t before = (kLanes - n % kLanes) % kLanes;
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const int64_t lanes = HWY_MIN(HWY_MAX(before - r * kN, 0), kN);
+      outside[r] = hn::FirstN(D(), static_cast<size_t>(lanes));
+    }
   }
-}
+
+  template <class T>
+  HWY_INLINE void Add(const T *end, V with, Lanes<Op> *lanes) const {
+    const V pad = hn::Set(D(), Op::kPad);
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const V x = Load(end - kLanes + r * kN);
+      lanes->reg[r].Add(hn::IfThenElse(outside[r], pad, x), with);
+    }
+  }
+};
 
 // The kinds of rows, each with a loop of its own.
 enum class Row {
-  kShort,     // contiguous, of kLanes or 2 * kLanes elements
-  kLong,      // contiguous, of any other number above
+  kOne,       // contiguous, of kLanes elements
+  kTwo,       // of 2 * kLanes
+  kBetween,   // of a number between
+  kLong,      // of more
   kGathered,  // of fewer elements, or not contiguous
 };
 
@@ -241,7 +255,7 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
 // Eight by eight, elements go to four sets of lanes in turn, which hides latency and fixes the
 // order of sums for every target.
 template <class Op, class T>
-HWY_INLINE void AddLong(const T *x, int64_t n, V with, Lanes<Op> *lanes) {
+HWY_INLINE void AddLong(const T *x, int64_t n, const Tail<Op> &tail, V with, Lanes<Op> *lanes) {
   Lanes<Op> second;
   int64_t e = 0;
   if (n >= 4 * kLanes) {
@@ -257,19 +271,21 @@ HWY_INLINE void AddLong(const T *x, int64_t n, V with, Lanes<Op> *lanes) {
     second.Join(fourth);
   }
   for (; e + kLanes <= n; e += kLanes) lanes->Add(x + e, with);
-  if (e < n) AddTail(x + n, n - e, with, &second);
+  if (e < n) tail.Add(x + n, with, &second);
   lanes->Join(second);
 }
 
 template <Row kRow, class Op, class T>
-HWY_INLINE void AddRow(const T *x, int64_t n, int64_t step, V with, Lanes<Op> *lanes) {
+HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
+                       Lanes<Op> *lanes) {
   if constexpr (kRow == Row::kGathered) {
-    AddGathered(x, n, step, with, lanes);
+    AddGathered(x, args.n, args.step, with, lanes);
   } else if constexpr (kRow == Row::kLong) {
-    AddLong(x, n, with, lanes);
+    AddLong(x, args.n, tail, with, lanes);
   } else {
     lanes->Add(x, with);
-    if (n == 2 * kLanes) lanes->Add(x + kLanes, with);
+    if (kRow == Row::kTwo) lanes->Add(x + kLanes, with);
+    if (kRow == Row::kBetween) tail.Add(x + args.n, with, lanes);
   }
 }
 
@@ -282,8 +298,8 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
 
 // Up to kLanes blocks, one after the other.
 template <Row kRow, class Op, class T>
-HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const std::byte *x, int64_t first,
-                             int64_t count, Lanes<Op> *blocks) {
+HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                             int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t ahead = kLanes * args.inner.step;
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const bool prefetches = args.rows * bytes <= 2048;
@@ -293,16 +309,16 @@ HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const std::byte *x, int64_t
     for (int64_t r = 0; r < args.rows; ++r) {
       const std::byte *row = x + i * args.inner.step + args.row[r];
       if (prefetches) PrefetchRow(row + ahead, bytes);
-      AddRow<kRow>(reinterpret_cast<const T *>(row), args.n, args.step, with, &lanes);
+      AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with, &lanes);
     }
     blocks[i] = lanes;
   }
 }
 
 // kLanes blocks of short rows, row by row: neighbours are read together.
-template <class Op, class T, int64_t kEighths>
-HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const std::byte *x, int64_t first,
-                                  Lanes<Op> *blocks) {
+template <Row kRow, class Op, class T>
+HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                                  int64_t first, Lanes<Op> *blocks) {
   Lanes<Op> lanes[kLanes];
   V with[kLanes];
   for (int64_t i = 0; i < kLanes; ++i) with[i] = WithFor<Op>(args, first + i);
@@ -311,8 +327,7 @@ HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const std::byte *x, in
     PrefetchRow(row + kLanes * args.inner.step, kLanes * args.inner.step);
     for (int64_t i = 0; i < kLanes; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
-      lanes[i].Add(elements, with[i]);
-      if (kEighths == 2) lanes[i].Add(elements + kLanes, with[i]);
+      AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
     }
   }
   for (int64_t i = 0; i < kLanes; ++i) blocks[i] = lanes[i];
@@ -408,6 +423,8 @@ HWY_INLINE void StoreResults(const Accumulator<Op> *out, int64_t count, double *
 
 template <Row kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
+  constexpr bool kShort = kRow == Row::kOne || kRow == Row::kTwo || kRow == Row::kBetween;
+  const Tail<Op> tail(args.n);
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const int64_t first = o * args.outer.out;
     const std::byte *x = args.x + o * args.outer.step;
@@ -415,12 +432,10 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
       Lanes<Op> blocks[kLanes];
       const std::byte *block = x + b * args.inner.step;
-      if (kRow != Row::kShort || count < kLanes) {
-        ReduceBlocks<kRow, Op, T>(args, block, first + b, count, blocks);
-      } else if (args.n == kLanes) {
-        ReduceBlocksByRow<Op, T, 1>(args, block, first + b, blocks);
+      if (kShort && count == kLanes) {
+        ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
       } else {
-        ReduceBlocksByRow<Op, T, 2>(args, block, first + b, blocks);
+        ReduceBlocks<kRow, Op, T>(args, tail, block, first + b, count, blocks);
       }
       Accumulator<Op> out[kRegisters];
       Fold(blocks, out);
@@ -433,8 +448,12 @@ template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {
   if (args.step != 1 || args.n < kLanes) {
     ReduceRows<Row::kGathered, T, Op>(args);
-  } else if (args.n == kLanes || args.n == 2 * kLanes) {
-    ReduceRows<Row::kShort, T, Op>(args);
+  } else if (args.n == kLanes) {
+    ReduceRows<Row::kOne, T, Op>(args);
+  } else if (args.n == 2 * kLanes) {
+    ReduceRows<Row::kTwo, T, Op>(args);
+  } else if (args.n < 2 * kLanes) {
+    ReduceRows<Row::kBetween, T, Op>(args);
   } else {
     ReduceRows<Row::kLong, T, Op>(args);
   }
@@ -477,16 +496,18 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (row > 0) acc.error = LoadDoubles(args.error + at, count);
   }
   if (row > 0) acc.sum = LoadDoubles(args.sum + at, count);
+  const bool prefetches = row + 2 * rows <= args.rows;
   for (int64_t r = row; r < row + rows; ++r) {
+    if (prefetches) __builtin_prefetch(x + args.row[r + rows], 0, 2);
     acc.Add(LoadSome(reinterpret_cast<const T *>(x + args.row[r]), step, count), with);
   }
   StoreDoubles(acc.sum, args.sum + at, count);
   if constexpr (Op::kCompensated) StoreDoubles(acc.error, args.error + at, count);
 }
 
-// Rows are added a few at a time, so that sums stay in registers meanwhile, while memory is still
-// read in long runs.
-inline constexpr int64_t kRowsAtOnce = 16;
+// Rows are added a few at a time: sums stay in registers meanwhile, memory is still read in long
+// runs, and rows a power of two apart do not drive each other out of the cache.
+inline constexpr int64_t kRowsAtOnce = 8;
 
 template <class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t step,
@@ -545,6 +566,18 @@ HWY_INLINE void ForEachRegister(double *values, int64_t n, Fn fn) {
   if (i < n) StoreDoubles(fn(LoadDoubles(values + i, n - i)), values + i, n - i);
 }
 
+// Magnitudes from memory to memory.
+template <class T>
+void Magnitudes(const std::byte *from, int64_t n, std::byte *to) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T *x = reinterpret_cast<const T *>(from);
+  T *y = reinterpret_cast<T *>(to);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Abs(hn::LoadU(d, x + i)), d, y + i);
+  for (; i < n; ++i) y[i] = std::fabs(x[i]);
+}
+
 void Roots(double *values, int64_t n) {
   ForEachRegister(values, n, [](V v) { return hn::Sqrt(v); });
 }
@@ -558,6 +591,8 @@ void FillReduce(Kernels *table) {
   FillDtype<double>(kF64, table);
   FillDtype<F16>(kF16, table);
   FillDtype<Bf16>(kBf16, table);
+  table->magnitudes[0] = Magnitudes<float>;
+  table->magnitudes[1] = Magnitudes<double>;
   table->roots = Roots;
   table->round_to_float = RoundToFloat;
 }

@@ -130,24 +130,34 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *fa
   return i;
 }
 
+// Up to kN elements with a factor each, through registers filled element by element.
+template <class T, class P>
+HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
+                            const double *factor, int64_t factor_step) {
+  HWY_ALIGN T in[kN] = {};
+  HWY_ALIGN double f[kN] = {};
+  HWY_ALIGN T out[kN];
+  for (int64_t k = 0; k < n; ++k) in[k] = x[k * x_step];
+  for (int64_t k = 0; k < n; ++k) f[k] = factor[k * factor_step];
+  Store(P::Of(Load(in), hn::Load(D(), f)), out);
+  for (int64_t k = 0; k < n; ++k) {
+    const T kept = f[k] == 1.0 ? in[k] : out[k];
+    y[k * y_step] = f[k] == 0.0 ? T{} : kept;
+  }
+}
+
 // A factor for each element of the row.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
                               const double *factor, int64_t factor_step, int64_t ahead) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
-  for (int64_t i = 0; i < n; i += kN) {
-    if (contiguous) i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, ahead);
-    if (i >= n) return;
-    const int64_t left = HWY_MIN(n - i, kN);
-    HWY_ALIGN T in[kN] = {};
-    HWY_ALIGN double f[kN] = {};
-    HWY_ALIGN T out[kN];
-    for (int64_t k = 0; k < left; ++k) in[k] = x[(i + k) * x_step];
-    for (int64_t k = 0; k < left; ++k) f[k] = factor[(i + k) * factor_step];
-    Store(P::Of(Load(in), hn::Load(D(), f)), out);
-    for (int64_t k = 0; k < left; ++k) {
-      const T kept = f[k] == 1.0 ? in[k] : out[k];
-      y[(i + k) * y_step] = f[k] == 0.0 ? T{} : kept;
+  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, ahead) : 0;
+  while (i < n) {
+    ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kN),
+                    factor + i * factor_step, factor_step);
+    i += kN;
+    if (contiguous && i < n) {
+      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, ahead);
     }
   }
 }
@@ -168,35 +178,76 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
-template <class T, class P>
-HWY_INLINE void ScaleGroup(const ScaleArgs &args, const std::byte *first_x, std::byte *first_y,
-                           const double *factors) {
-  const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const bool one_a_row = args.factor_step == 0;
-  if (one_a_row && args.n < kN && args.x_step == 1 && args.y_step == 1 && args.x_row == row_bytes &&
-      args.y_row == row_bytes) {
-    return ScaleTinyRows<T, P>(reinterpret_cast<const T *>(first_x), reinterpret_cast<T *>(first_y),
-                               args.n, args.rows, factors, args.factor_row, args.ahead);
-  }
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(first_x + row * args.x_row);
-    T *y = reinterpret_cast<T *>(first_y + row * args.y_row);
-    const double *factor = factors + row * args.factor_row;
-    if (one_a_row) {
-      ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.ahead);
-    } else {
-      ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
-                          args.ahead);
+// How the rows of a call are handled; told apart once, because many rows are short.
+enum class Rows {
+  kShort,     // contiguous, one factor each
+  kElements,  // contiguous, a factor for each element
+  kAny,
+};
+
+template <class T>
+HWY_INLINE Rows KindOfRows(const ScaleArgs &args, int64_t least) {
+  if (args.x_step != 1 || args.y_step != 1) return Rows::kAny;
+  if (args.factor_step == 1) return Rows::kElements;
+  const bool is_short = args.n >= least && args.n < kLongRow;
+  return args.factor_step == 0 && is_short ? Rows::kShort : Rows::kAny;
+}
+
+// Calls row(x, y, factor) for each row.
+template <class T, class F, class Fn>
+HWY_INLINE void ForEachRow(const ScaleArgs &args, Fn row) {
+  for (int64_t group = 0; group < args.groups; ++group) {
+    const std::byte *x = args.x + group * args.x_group;
+    std::byte *y = args.y + group * args.y_group;
+    const F *factor = static_cast<const F *>(args.factor) + group * args.factor_group;
+    for (int64_t r = 0; r < args.rows; ++r) {
+      row(reinterpret_cast<const T *>(x), reinterpret_cast<T *>(y), factor);
+      x += args.x_row;
+      y += args.y_row;
+      factor += args.factor_row;
     }
+  }
+}
+
+template <class T>
+HWY_INLINE bool AreTinyRows(const ScaleArgs &args) {
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  return args.factor_step == 0 && args.n < kN && args.x_step == 1 && args.y_step == 1 &&
+         args.x_row == bytes && args.y_row == bytes;
+}
+
+template <class T, class P>
+HWY_INLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
+  for (int64_t group = 0; group < args.groups; ++group) {
+    ScaleTinyRows<T, P>(reinterpret_cast<const T *>(args.x + group * args.x_group),
+                        reinterpret_cast<T *>(args.y + group * args.y_group), args.n, args.rows,
+                        static_cast<const double *>(args.factor) + group * args.factor_group,
+                        args.factor_row, args.ahead);
   }
 }
 
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
-  const auto *factors = static_cast<const double *>(args.factor);
-  for (int64_t group = 0; group < args.groups; ++group) {
-    ScaleGroup<T, P>(args, args.x + group * args.x_group, args.y + group * args.y_group,
-                     factors + group * args.factor_group);
+  if (AreTinyRows<T>(args)) return ScaleGroupsOfTinyRows<T, P>(args);
+  switch (KindOfRows<T>(args, kN)) {
+    case Rows::kShort:
+      return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
+        if (HWY_UNLIKELY(*factor == 1.0)) return CopyRow(x, 1, y, 1, args.n);
+        ScaleRun<T, P>(x, y, args.n, *factor, args.ahead);
+      });
+    case Rows::kElements:
+      return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
+        ScaleElements<T, P>(x, 1, y, 1, args.n, factor, 1, args.ahead);
+      });
+    case Rows::kAny:
+      return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
+        if (args.factor_step == 0) {
+          ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.ahead);
+        } else {
+          ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
+                              args.ahead);
+        }
+      });
   }
 }
 
@@ -257,14 +308,8 @@ HWY_INLINE void MaskShortRow(const T *x, T *y, int64_t n, bool keep) {
 }
 
 template <class T>
-HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, bool keep,
-                        int64_t ahead) {
-  constexpr int64_t kShort = 64;
-  PrefetchAhead(x, ahead);
-  if (x_step == 1 && y_step == 1 && n <= kShort &&
-      n >= static_cast<int64_t>(hn::Lanes(Words<T>()))) {
-    MaskShortRow(x, y, n, keep);
-  } else if (keep) {
+HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, bool keep) {
+  if (keep) {
     CopyRow(x, x_step, y, y_step, n);
   } else {
     ZeroRow(y, y_step, n);
@@ -272,26 +317,26 @@ HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_
 }
 
 template <class T>
-HWY_INLINE void MaskGroup(const ScaleArgs &args, const std::byte *first_x, std::byte *first_y,
-                          const uint8_t *keeps) {
-  for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(first_x + row * args.x_row);
-    T *y = reinterpret_cast<T *>(first_y + row * args.y_row);
-    const uint8_t *keep = keeps + row * args.factor_row;
-    if (args.factor_step == 0) {
-      MaskRow(x, args.x_step, y, args.y_step, args.n, *keep != 0, args.ahead);
-    } else {
-      MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.ahead);
-    }
-  }
-}
-
-template <class T>
 HWY_NOINLINE void Mask(const ScaleArgs &args) {
-  const auto *keeps = static_cast<const uint8_t *>(args.factor);
-  for (int64_t group = 0; group < args.groups; ++group) {
-    MaskGroup<T>(args, args.x + group * args.x_group, args.y + group * args.y_group,
-                 keeps + group * args.factor_group);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Words<T>()));
+  switch (KindOfRows<T>(args, lanes)) {
+    case Rows::kShort:
+      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+        PrefetchAhead(x, args.ahead);
+        MaskShortRow(x, y, args.n, *keep != 0);
+      });
+    case Rows::kElements:
+      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+        MaskElements(x, 1, y, 1, args.n, keep, 1, args.ahead);
+      });
+    case Rows::kAny:
+      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+        if (args.factor_step == 0) {
+          MaskRow(x, args.x_step, y, args.y_step, args.n, *keep != 0);
+        } else {
+          MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.ahead);
+        }
+      });
   }
 }
 

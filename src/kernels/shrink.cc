@@ -17,21 +17,27 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// (d - t) / d for d = norm + eps, rather than 1 - t / d: exact where the two nearly cancel. Halved
-// where d overflows. 0 for a norm of at most t; 1 for an infinite or NaN norm.
+// Norms so large that norm + eps leaves the range of double: the same of halves.
+HWY_NOINLINE V ShrinkFactorOfLarge(V norm, V threshold, V eps) {
+  const D d;
+  const V half = hn::Set(d, 0.5);
+  const V halves = hn::Add(hn::Mul(norm, half), hn::Mul(eps, half));
+  return hn::Div(hn::Sub(halves, hn::Mul(threshold, half)), halves);
+}
+
+// (d - t) / d for d = norm + eps, rather than 1 - t / d: exact where the two nearly cancel. 0 for a
+// norm of at most t; 1 for an infinite or NaN norm.
 HWY_INLINE V ShrinkFactor(V norm, V threshold, V eps) {
   const D d;
-  const V one = hn::Set(d, 1.0);
   const V sum = hn::Add(norm, eps);
-  const V half = hn::Set(d, 0.5);
-  const auto overflows = hn::Eq(sum, hn::Inf(d));
-  const V halves = hn::Add(hn::Mul(norm, half), hn::Mul(eps, half));
-  const V denominator = hn::IfThenElse(overflows, halves, sum);
-  const V limit = hn::IfThenElse(overflows, hn::Mul(threshold, half), threshold);
-  const V factor = hn::Div(hn::Sub(denominator, limit), denominator);
-  const auto finite = hn::Lt(norm, hn::Inf(d));  // false for NaN
-  const V kept = hn::IfThenElse(finite, factor, one);
-  return hn::IfThenZeroElse(hn::Le(norm, threshold), kept);
+  V factor = hn::Div(hn::Sub(sum, threshold), sum);
+  const auto fits = hn::Lt(sum, hn::Inf(d));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, fits))) {
+    factor = hn::IfThenElse(fits, factor, ShrinkFactorOfLarge(norm, threshold, eps));
+    // False for NaN, too.
+    factor = hn::IfThenElse(hn::Lt(norm, hn::Inf(d)), factor, hn::Set(d, 1.0));
+  }
+  return hn::IfThenZeroElse(hn::Le(norm, threshold), factor);
 }
 
 int64_t Shrink(const double *norms, int64_t n, double threshold_scale, double eps,
@@ -72,11 +78,18 @@ int64_t KeepAtLeast(const double *norms, const double *thresholds, int64_t n, ui
 
 template <class T>
 bool AllAtLeast(const void *numbers, int64_t n, double least) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto *number = static_cast<const T *>(numbers);
-  const T limit = static_cast<T>(least);
-  bool refused = false;  // without a branch: thresholds may be as many as weights
-  for (int64_t i = 0; i < n; ++i) refused |= !(number[i] >= limit);
-  return !refused;
+  const auto limit = hn::Set(d, static_cast<T>(least));
+  auto refused = hn::MaskFromVec(hn::Zero(d));  // without a branch: they may be as many as weights
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    refused = hn::Or(refused, hn::Not(hn::Ge(hn::LoadU(d, number + i), limit)));
+  }
+  bool rest = false;
+  for (; i < n; ++i) rest |= !(number[i] >= static_cast<T>(least));
+  return hn::AllFalse(d, refused) && !rest;
 }
 
 // --- blocks of one element, in one pass ---------------------------------------------------------
@@ -108,7 +121,7 @@ HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V e
 template <class T, class L>
 int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double eps) {
   const T *x = reinterpret_cast<const T *>(args.x);
-  const L *threshold = reinterpret_cast<const L *>(args.thresholds);
+  const L *threshold = reinterpret_cast<const L *>(args.others);
   T *y = reinterpret_cast<T *>(args.y);
   const V scale = hn::Set(D(), threshold_scale);
   const V veps = hn::Set(D(), eps);
@@ -136,7 +149,7 @@ int64_t DropElements(const ElementArgs &args) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T *x = reinterpret_cast<const T *>(args.x);
-  const T *threshold = reinterpret_cast<const T *>(args.thresholds);
+  const T *threshold = reinterpret_cast<const T *>(args.others);
   T *y = reinterpret_cast<T *>(args.y);
   int64_t dropped = 0;
   int64_t i = 0;
