@@ -29,7 +29,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Layout:
-    """Blocks of a square matrix: `dims` of `torch` and `numpy` views of it are those inside."""
+    """Blocks of a square matrix, and views of it whose axes `..._dims` run inside a block."""
 
     name: str
     blocks: Blocks
@@ -128,7 +128,8 @@ def torch_conditioned(w: torch.Tensor, h: torch.Tensor, layout: Layout,
     high = threshold * metric.amax(dim=layout.torch_dims, keepdim=True) / excess
     for _ in range(24):
         middle = (low + high) / 2
-        above = middle * torch_norms(scaled / (metric + middle), layout.torch_dims, True) > threshold
+        shrunk = scaled / (metric + middle)
+        above = middle * torch_norms(shrunk, layout.torch_dims, keep=True) > threshold
         low, high = torch.where(above, low, middle), torch.where(above, middle, high)
     x.copy_(torch.where(excess > 0, scaled / (metric + (low + high) / 2), torch.zeros(())))
     return w

@@ -92,7 +92,7 @@ class Library:
         self.call(f"spk_{kind}_create", *arguments, byref(handle))
         return handle
 
-    def release(self, kind: str, handle: c_void_p) -> None:
+    def release(self, kind: str, handle: Optional[c_void_p]) -> None:
         getattr(self._dll, f"spk_{kind}_release")(handle)
 
 
@@ -112,10 +112,9 @@ class Blocks:
             self._scope = library.create("scope", self._block, len(scope), dims(scope), None)
 
     def __del__(self) -> None:
-        if getattr(self, "_scope", None):
-            self._library.release("scope", self._scope)
-        if getattr(self, "_block", None):
-            self._library.release("block", self._block)
+        # NULL is ignored; a constructor that failed has left some of them out.
+        self._library.release("scope", getattr(self, "_scope", None))
+        self._library.release("block", getattr(self, "_block", None))
 
     def norms(self, weights: np.ndarray, p: float, out: np.ndarray) -> np.ndarray:
         self._library.call("spk_block_norms", None, self._block, byref(buffer(weights)), 1, p,

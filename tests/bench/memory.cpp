@@ -48,15 +48,17 @@ int64_t available_memory() {
       0, std::min(system_memory_available(), cgroup_memory_available()) - kReserve);
 }
 
-Memory::Memory(int64_t bytes) : size_((bytes + kPage - 1) / kPage * kPage) {
+void require_memory(int64_t bytes) {
   const int64_t available = available_memory();
-  if (size_ <= available) {
-    bytes_.reset(static_cast<std::byte *>(std::aligned_alloc(kPage, static_cast<size_t>(size_))));
-  }
-  if (!bytes_) {
-    throw Skip("needs " + bytes_text(bytes) + " more memory, " + bytes_text(available) +
-               " is available");
-  }
+  if (bytes <= available) return;
+  throw Skip("needs " + bytes_text(bytes) + " of memory, " + bytes_text(available) +
+             " is available");
+}
+
+Memory::Memory(int64_t bytes) : size_((bytes + kPage - 1) / kPage * kPage) {
+  require_memory(size_);
+  bytes_.reset(static_cast<std::byte *>(std::aligned_alloc(kPage, static_cast<size_t>(size_))));
+  if (!bytes_) throw Skip("cannot allocate " + bytes_text(size_));
   std::memset(bytes_.get(), 0, static_cast<size_t>(size_));
 }
 

@@ -14,6 +14,8 @@ namespace bench {
 
 // Bytes that can be had without swapping or being killed for it.
 int64_t available_memory();
+// Throws Skip if there are fewer.
+void require_memory(int64_t bytes);
 
 // Page-aligned memory, present from the start. Throws Skip if the machine has too little.
 class Memory {

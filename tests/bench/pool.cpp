@@ -19,7 +19,10 @@ void evict_caches() {
 }  // namespace
 
 Pool::Pool(const Dtype &dtype, int64_t bytes, CacheState cache)
-    : dtype_(dtype), bytes_(bytes), cache_(cache), pristine_(bytes), work_(bytes) {
+    : dtype_(dtype), bytes_(bytes), cache_(cache) {
+  require_memory(2 * bytes);  // at once: filling the first part of what does not fit takes long
+  pristine_ = Memory(bytes);
+  work_ = Memory(bytes);
   fill_weights(dtype_, pristine_.as(), numel());
 }
 

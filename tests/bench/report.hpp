@@ -33,6 +33,7 @@ struct Row {
   std::optional<double> yardstick_ms = {};
   std::optional<double> gigabytes_per_second = {};
   double value = 0;
+  std::optional<double> goal = {};
   double extra_memory_percent = 0;
 
   std::optional<bool> goal_met() const;

@@ -9,6 +9,7 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Callable, Optional
 
@@ -18,7 +19,7 @@ try:
 except ImportError as missing:
     sys.exit(f"side_by_side.py: {missing}; run_side_by_side.sh installs what is needed")
 
-from comparisons import Comparison, all_comparisons
+from comparisons import Comparison, TorchFunction, all_comparisons
 from library import Library
 
 FEWEST_REPETITIONS = 3
@@ -72,13 +73,15 @@ class Bench:
 
     def contenders_of(self, comparison: Comparison) -> list[Contender]:
         peers = []
-        for name, function in comparison.torch.items():
-            for threads in self.threads:
-                peers.append(Contender(name, threads,
-                                       lambda f=function: f(self.tensor).numpy()))
-        for name, function in comparison.numpy.items():
-            peers.append(Contender(name, 1, lambda f=function: f(self.work)))
+        for name, with_torch in comparison.torch.items():
+            run = partial(self.run_torch, with_torch)
+            peers += [Contender(name, threads, run) for threads in self.threads]
+        for name, with_numpy in comparison.numpy.items():
+            peers.append(Contender(name, 1, partial(with_numpy, self.work)))
         return peers
+
+    def run_torch(self, function: TorchFunction) -> np.ndarray:
+        return function(self.tensor).numpy()
 
     def run_once(self, contender: Contender) -> tuple[float, np.ndarray]:
         torch.set_num_threads(contender.threads)
