@@ -1,6 +1,8 @@
 // Benchmarks of SparseKit; see README.md.
 #include <cstdio>
-#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "case.hpp"
 #include "options.hpp"
@@ -11,11 +13,20 @@
 namespace bench {
 namespace {
 
+std::vector<Case> wanted_cases(const Options &options) {
+  std::vector<Case> wanted;
+  for (Case &made : all_cases()) {
+    if (options.wants(made)) wanted.push_back(std::move(made));
+  }
+  if (wanted.empty()) throw std::invalid_argument("no row matches the filter; --list names them");
+  return wanted;
+}
+
 class Run {
  public:
   explicit Run(const Options &options)
       : options_(options),
-        cases_(all_cases()),
+        cases_(wanted_cases(options)),
         sweeps_(options.budget.repetitions),
         report_(options.text_path, options.json_path) {}
 
@@ -32,9 +43,7 @@ class Run {
   }
 
   void list() const {
-    for (const Case &made : cases_) {
-      if (options_.wants(made)) std::printf("%s\n", title_of(made).c_str());
-    }
+    for (const Case &made : cases_) std::printf("%s\n", title_of(made).c_str());
   }
 
  private:
@@ -44,26 +53,13 @@ class Run {
         Pool pool(dtype, size, options_.cache);
         for (const Execution &execution : plan.executions) run_table({pool, sweeps_, execution});
       } catch (const Skip &skip) {
-        for (const Execution &execution : plan.executions) {
-          skip_table(dtype, execution, size, skip);
-        }
+        report_.skip_table(dtype, size, skip.what());
       }
     }
   }
 
   void run_table(const Setting &setting) {
-    for (const Case &made : cases_) {
-      if (options_.wants(made)) run_case(made, setting);
-    }
-  }
-
-  void skip_table(const Dtype &dtype, const Execution &execution, int64_t size, const Skip &skip) {
-    for (const Case &made : cases_) {
-      if (!options_.wants(made)) continue;
-      Row row = {made, dtype.name, execution, size};
-      row.skipped = skip.what();
-      report_.add(row);
-    }
+    for (const Case &made : cases_) run_case(made, setting);
   }
 
   void run_case(const Case &made, const Setting &setting) {

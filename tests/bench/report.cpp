@@ -216,6 +216,12 @@ void Report::add(const Row &row) {
   rows_.push_back(row);
 }
 
+void Report::skip_table(const Dtype &dtype, int64_t size, const std::string &why) {
+  skipped_tables_.push_back(std::string(dtype.name) + ", " + bytes_text(size) +
+                            ": all rows skipped: " + why);
+  print(skipped_tables_.back());
+}
+
 void Report::print_sweeps(const SweepBook &sweeps) {
   if (sweeps.all().empty()) return;
   print("\nThe sweeps, each way at its best, in GB/s read and written; the first is the yardstick");
@@ -239,6 +245,7 @@ void Report::write_json(const SweepBook &sweeps) const {
   for (const auto &[name, fact] : machine_facts()) json["machine"][name] = fact;
   json["sweeps"] = Json::array();
   for (const Sweep &sweep : sweeps.all()) json["sweeps"].push_back(json_of(sweep));
+  json["skipped_tables"] = skipped_tables_;
   json["rows"] = Json::array();
   for (const Row &row : rows_) json["rows"].push_back(json_of(row));
   std::fprintf(json_.get(), "%s\n", json.dump(1).c_str());

@@ -50,6 +50,8 @@ class Report {
   void print_facts();
   void print_heading();
   void add(const Row &row);
+  // For all rows of a dtype and a size in bytes.
+  void skip_table(const Dtype &dtype, int64_t size, const std::string &why);
   void print_sweeps(const SweepBook &sweeps);
   void print_summary();
   void write_json(const SweepBook &sweeps) const;
@@ -68,6 +70,7 @@ class Report {
   File text_;
   File json_;
   std::vector<Row> rows_;
+  std::vector<std::string> skipped_tables_;
 };
 
 }  // namespace bench

@@ -27,8 +27,9 @@ done
 
 # Debian's packages belong to the system's Python.
 draw() {
-  /usr/bin/python3 "tests/bench/$plot" "$out/results.json" "$out/$picture.svg" "$out/$picture.png"
-  [ "$picture" = sizes ] || /usr/bin/python3 tests/bench/table.py "$out/results.json" >"$out/table.md"
+  json="$out/results.json"
+  /usr/bin/python3 "tests/bench/$plot" "$json" "$out/$picture.svg" "$out/$picture.png"
+  [ "$picture" = sizes ] || /usr/bin/python3 tests/bench/table.py "$json" >"$out/table.md"
   echo "wrote to $out"
 }
 
