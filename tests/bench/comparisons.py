@@ -23,8 +23,8 @@ class Comparison:
     sparsekit: NumpyFunction
     torch: dict[str, TorchFunction]
     numpy: dict[str, NumpyFunction]
-    # Elements of a scope, where selection among equal magnitudes may differ; 0 = no selection.
-    scope: int = 0
+    # Blocks live or die: a tie, or a norm at the threshold, may be settled otherwise by a peer.
+    decides: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def hard_comparison(layout: Layout) -> Comparison:
         f"hard_threshold, {layout.name}",
         lambda w: layout.blocks.hard_threshold(w, threshold),
         {"PyTorch": lambda w: torch_hard(w, layout, threshold)},
-        {"NumPy": lambda w: numpy_hard(w, layout, threshold)})
+        {"NumPy": lambda w: numpy_hard(w, layout, threshold)}, decides=True)
 
 
 def conditioned_comparison(layout: Layout, side: int) -> Comparison:
@@ -267,7 +267,7 @@ def nm_comparison(library: Library, side: int, m: int) -> Comparison:
         {"PyTorch, topk": lambda w: torch_keep_by_topk(w, m, n),
          "PyTorch, argsort": lambda w: torch_keep_by_argsort(w, m, n)},
         {"NumPy, argsort": lambda w: numpy_keep_by_argsort(w, m, n),
-         "NumPy, argpartition": lambda w: numpy_keep_by_argpartition(w, m, n)}, scope=m)
+         "NumPy, argpartition": lambda w: numpy_keep_by_argpartition(w, m, n)}, decides=True)
 
 
 def top_comparison(library: Library, side: int, name: str, rows: int) -> Comparison:
@@ -279,14 +279,15 @@ def top_comparison(library: Library, side: int, name: str, rows: int) -> Compari
         f"keep_top 50 %, {name}", lambda w: blocks.keep_top(w, count),
         {"PyTorch, kthvalue": lambda w: torch_keep_by_kthvalue(w, scope, count),
          "PyTorch, topk": lambda w: torch_keep_by_topk(w, scope, count)},
-        {"NumPy, partition": lambda w: numpy_keep_by_partition(w, scope, count)}, scope=scope)
+        {"NumPy, partition": lambda w: numpy_keep_by_partition(w, scope, count)}, decides=True)
 
 
 def tiles_comparison(layout: Layout) -> Comparison:
     count = layout.grid // 2
     return Comparison(f"keep_top 50 %, all {layout.name}",
                       lambda w: layout.blocks.keep_top(w, count),
-                      {"PyTorch, topk": lambda w: torch_keep_tiles(w, layout, count)}, {})
+                      {"PyTorch, topk": lambda w: torch_keep_tiles(w, layout, count)}, {},
+                      decides=True)
 
 
 def all_comparisons(library: Library, side: int) -> list[Comparison]:

@@ -124,7 +124,7 @@ def draw(results: Results, setup: Setup) -> plt.Figure:
         stop(f"no ratios were measured with {setup.text()}")
     columns = columns_of(sections_of(rows))
     height = max(len(column) for column in columns)
-    inches = height * INCHES_PER_LINE + 1.2
+    inches = height * INCHES_PER_LINE + 1.4
     figure, grid = plt.subplots(1, len(columns), figsize=(4.9 * len(columns), inches),
                                 squeeze=False)
     values = [row.value for row in rows] + [row.goal for row in rows if row.goal is not None]
@@ -138,9 +138,10 @@ def draw(results: Results, setup: Setup) -> plt.Figure:
     figure.text(0.01, 1 - 0.42 / inches, subtitle_of(results, setup), ha="left", va="top",
                 fontsize=8, color="#444444")
     dtypes = [dtype for dtype in DTYPES if any(row.dtype == dtype for row in rows)]
-    figure.legend(handles=legend_of(dtypes), loc="upper right", ncol=len(dtypes) + 2, fontsize=8,
-                  frameon=False, bbox_to_anchor=(0.995, 1 - 0.05 / inches))
-    figure.tight_layout(pad=0.4, w_pad=1.5, rect=(0, 0, 1, 1 - 0.62 / inches))
+    figure.legend(handles=legend_of(dtypes), loc="upper left", ncol=len(dtypes) + 2, fontsize=8,
+                  frameon=False, borderaxespad=0, borderpad=0, handletextpad=0.3,
+                  bbox_to_anchor=(0.01, 1 - 0.66 / inches))
+    figure.tight_layout(pad=0.4, w_pad=1.5, rect=(0, 0, 1, 1 - 0.85 / inches))
     return figure
 
 
