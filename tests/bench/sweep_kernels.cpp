@@ -1,0 +1,177 @@
+// Compiled for the machine that builds it, hence Highway's static dispatch.
+#define HWY_COMPILE_ONLY_STATIC
+#include "sweep_kernels.hpp"
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace bench {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// --- vectors of each dtype, as numbers to compute with ------------------------------------------
+
+struct VectorsF32 {
+  using Memory = float;
+  static constexpr hn::ScalableTag<float> d{};
+  static auto load(const Memory *p) { return hn::Load(d, p); }
+  template <class V>
+  static auto pack(V value) {
+    return value;
+  }
+  static constexpr hn::ScalableTag<float> packed{};
+};
+
+struct VectorsF64 {
+  using Memory = double;
+  static constexpr hn::ScalableTag<double> d{};
+  static auto load(const Memory *p) { return hn::Load(d, p); }
+  template <class V>
+  static auto pack(V value) {
+    return value;
+  }
+  static constexpr hn::ScalableTag<double> packed{};
+};
+
+struct VectorsF16 {
+  using Memory = hwy::float16_t;
+  static constexpr hn::ScalableTag<float> d{};
+  static constexpr hn::Rebind<hwy::float16_t, decltype(d)> packed{};
+  static auto load(const Memory *p) { return hn::PromoteTo(d, hn::Load(packed, p)); }
+  template <class V>
+  static auto pack(V value) {
+    return hn::DemoteTo(packed, value);
+  }
+};
+
+struct VectorsBF16 {
+  using Memory = uint16_t;
+  static constexpr hn::ScalableTag<float> d{};
+  static constexpr hn::Rebind<uint32_t, decltype(d)> words{};
+  static constexpr hn::Rebind<uint16_t, decltype(d)> packed{};
+  static auto load(const Memory *p) {
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, hn::Load(packed, p))));
+  }
+  // Rounds to nearest even.
+  template <class V>
+  static auto pack(V value) {
+    const auto bits = hn::BitCast(words, value);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(words, 0x7fff)));
+    const hn::Rebind<int32_t, decltype(d)> as_signed{};
+    // What is demoted fits: the upper halves are zero.
+    return hn::DemoteTo(packed, hn::BitCast(as_signed, hn::ShiftRight<16>(rounded)));
+  }
+};
+
+template <class T>
+struct VectorsOf;
+template <>
+struct VectorsOf<float> : VectorsF32 {};
+template <>
+struct VectorsOf<double> : VectorsF64 {};
+template <>
+struct VectorsOf<F16> : VectorsF16 {};
+template <>
+struct VectorsOf<BF16> : VectorsBF16 {};
+
+// --- loops --------------------------------------------------------------------------------------
+
+template <class T>
+void compiler_loop(void *x, const void *h, double factor, int64_t count) {
+  using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  T *__restrict values = static_cast<T *>(x);
+  const T *__restrict conditioners = static_cast<const T *>(h);
+  const auto scale = static_cast<Wide>(factor);
+  if (h) {
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = T(static_cast<Wide>(values[i]) * static_cast<Wide>(conditioners[i]));
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) values[i] = T(static_cast<Wide>(values[i]) * scale);
+  }
+}
+
+template <bool Streaming, class D, class V, class Memory>
+void store(V value, D d, Memory *to) {
+  if constexpr (Streaming) {
+    hn::Stream(value, d, to);
+  } else {
+    hn::Store(value, d, to);
+  }
+}
+
+// Four vectors at a time; all loads come first, so that they are under way together.
+template <bool Streaming, class Vectors, class Factor>
+void scale_four(typename Vectors::Memory *x, int64_t lanes, Factor factor) {
+  const auto a = hn::Mul(Vectors::load(x), factor(int64_t{0}));
+  const auto b = hn::Mul(Vectors::load(x + lanes), factor(lanes));
+  const auto c = hn::Mul(Vectors::load(x + 2 * lanes), factor(2 * lanes));
+  const auto e = hn::Mul(Vectors::load(x + 3 * lanes), factor(3 * lanes));
+  store<Streaming>(Vectors::pack(a), Vectors::packed, x);
+  store<Streaming>(Vectors::pack(b), Vectors::packed, x + lanes);
+  store<Streaming>(Vectors::pack(c), Vectors::packed, x + 2 * lanes);
+  store<Streaming>(Vectors::pack(e), Vectors::packed, x + 3 * lanes);
+}
+
+template <class T, bool Streaming>
+void vector_loop(void *x, const void *h, double factor, int64_t count) {
+  using Vectors = VectorsOf<T>;
+  using Memory = typename Vectors::Memory;
+  auto *values = static_cast<Memory *>(x);
+  const auto *conditioners = static_cast<const Memory *>(h);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Vectors::d));
+  const auto scale = hn::Set(Vectors::d, static_cast<hn::TFromD<decltype(Vectors::d)>>(factor));
+  int64_t i = 0;
+  if (h) {
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      scale_four<Streaming, Vectors>(
+          values + i, lanes, [&](int64_t at) { return Vectors::load(conditioners + i + at); });
+    }
+  } else {
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      scale_four<Streaming, Vectors>(values + i, lanes, [&](int64_t) { return scale; });
+    }
+  }
+  if (Streaming) hwy::FlushStream();
+  compiler_loop<T>(values + i, h ? conditioners + i : nullptr, factor, count - i);
+}
+
+}  // namespace
+
+SweepLoops sweep_loops(const Dtype &dtype) {
+  return with_element_type(dtype.code, [](auto tag) {
+    using T = decltype(tag);
+    return SweepLoops{compiler_loop<T>, vector_loop<T, false>, vector_loop<T, true>};
+  });
+}
+
+void copy_streaming(void *to, const void *from, int64_t bytes) {
+  const hn::ScalableTag<uint8_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto *out = static_cast<uint8_t *>(to);
+  const auto *in = static_cast<const uint8_t *>(from);
+  int64_t i = 0;
+  for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::Load(d, in + i), d, out + i);
+  hwy::FlushStream();
+  std::copy(in + i, in + bytes, out + i);
+}
+
+uint64_t read_all(const void *data, int64_t bytes) {
+  const hn::ScalableTag<uint64_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto *words = static_cast<const uint64_t *>(data);
+  auto sum = hn::Zero(d);
+  for (int64_t i = 0; i + lanes <= bytes / 8; i += lanes) {
+    sum = hn::Add(sum, hn::Load(d, words + i));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+}  // namespace bench
+HWY_AFTER_NAMESPACE();

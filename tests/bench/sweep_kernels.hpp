@@ -1,0 +1,31 @@
+// The loops of the yardstick on one thread, and copies that know about caches.
+#ifndef SPARSEKIT_TESTS_BENCH_SWEEP_KERNELS_HPP_
+#define SPARSEKIT_TESTS_BENCH_SWEEP_KERNELS_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "dtype.hpp"
+
+namespace bench {
+
+// x[i] *= factor, or x[i] *= h[i] for a sweep that reads conditioners too (`h` not NULL).
+using SweepLoop = void (*)(void *x, const void *h, double factor, int64_t count);
+
+// The three ways to write it.
+struct SweepLoops {
+  SweepLoop compiler;   // a plain loop, as the compiler vectorises it
+  SweepLoop vectors;    // by hand, four vectors at a time
+  SweepLoop streaming;  // the same with non-temporal stores
+};
+// `x` has to be aligned to a cache line.
+SweepLoops sweep_loops(const Dtype &dtype);
+
+// Copies with non-temporal stores. `to` and `from` are aligned to a cache line.
+void copy_streaming(void *to, const void *from, int64_t bytes);
+// A checksum, so that nothing is optimised away. `data` is aligned to a cache line.
+uint64_t read_all(const void *data, int64_t bytes);
+
+}  // namespace bench
+
+#endif  // SPARSEKIT_TESTS_BENCH_SWEEP_KERNELS_HPP_
