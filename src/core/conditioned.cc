@@ -85,7 +85,6 @@ class TilePanel {
     gather_panel(task.kernels, task.conditioners, rect, layout_, h_);
   }
 
-  // Thresholds and outcomes have room for whole registers.
   void solve(const double *threshold, PanelOutcome *outcome) const {
     ConditionedPanel panel{};
     panel.w = w_;
@@ -144,14 +143,12 @@ void shrink_tile(const Task &task, Scratch &scratch, const Rect &rect, const dou
   });
 }
 
-// The thresholds of a box, with those of whole registers of blocks: zeros.
 double *thresholds_of(const Task &task, Scratch &scratch, const GridArray &thresholds,
                       const Rect &rect) {
   const int64_t count = rect.count();
-  double *threshold = scratch.take<double>(count + kLanes);
+  double *threshold = scratch.take<double>(count);
   load(task.kernels, rect, thresholds, threshold);
   for (int64_t b = 0; b < count; ++b) threshold[b] *= task.options.threshold_scale;
-  std::fill_n(threshold + count, kLanes, 0.0);
   return threshold;
 }
 

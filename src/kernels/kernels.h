@@ -109,10 +109,10 @@ struct ConditionedPanel {
   int64_t block_step;       // doubles between blocks; 1 if across
   bool across;              // blocks are then padded to a multiple of kLanes
   bool wide;                // conditioners may leave the range of float
-  const double *threshold;  // [blocks], padded to a multiple of kLanes
+  const double *threshold;  // [blocks]
   double tolerance;         // relative, of the root
   int max_iter;
-  PanelOutcome *outcome;  // [blocks], padded likewise
+  PanelOutcome *outcome;  // [blocks]
 };
 
 // Blocks of one element in a metric: rows of them, with conditioners and thresholds as doubles.

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "kernels/panel.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "kernels/convert-inl.h"
@@ -14,11 +15,18 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
+// Processors do not look beyond a page of their own accord, and boxes are often about as wide.
+template <class T>
+inline constexpr int64_t kAhead = 4096 / sizeof(T);
+
 template <class T>
 HWY_INLINE void GatherRow(const T *x, int64_t n, int64_t step, double *out, int64_t out_step) {
   int64_t i = 0;
   if (step == 1 && out_step == 1) {
-    for (; i + kN <= n; i += kN) hn::StoreU(Load(x + i), D(), out + i);
+    for (; i + kN <= n; i += kN) {
+      hwy::Prefetch(x + i + kAhead<T>);
+      hn::StoreU(Load(x + i), D(), out + i);
+    }
   }
   for (; i < n; i += kN) {
     const int64_t left = HWY_MIN(n - i, kN);
@@ -73,7 +81,10 @@ HWY_INLINE Word LargestLessOne(const Word *x, int64_t n, int64_t step) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto one = hn::Set(d, Word{1});
     auto most = hn::Zero(d);
-    for (; i + lanes <= n; i += lanes) most = hn::Max(most, hn::Sub(hn::LoadU(d, x + i), one));
+    for (; i + lanes <= n; i += lanes) {
+      hwy::Prefetch(x + i + kAhead<Word>);
+      most = hn::Max(most, hn::Sub(hn::LoadU(d, x + i), one));
+    }
     HWY_ALIGN Word words[hn::MaxLanes(d)];
     hn::Store(most, d, words);
     for (int64_t k = 0; k < lanes; ++k) largest = HWY_MAX(largest, words[k]);
