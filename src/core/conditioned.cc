@@ -27,38 +27,79 @@ struct Task {
   Tally *tally;
 };
 
+// The thresholds of a box, scaled.
+double *thresholds_of(const Task &task, Scratch &scratch, const GridArray &thresholds,
+                      const Rect &rect) {
+  const int64_t count = rect.count();
+  double *threshold = scratch.take<double>(count);
+  load(task.kernels, rect, thresholds, threshold);
+  for (int64_t b = 0; b < count; ++b) threshold[b] *= task.options.threshold_scale;
+  return threshold;
+}
+
 // --- blocks of one element --------------------------------------------------------------------
 
-// Blocks of one element need no iteration: straight from memory to memory.
-void shrink_elements(const Task &task, Scratch &scratch, const Rect &rect,
-                     const double *threshold) {
-  const GridLeaf &leaf = task.grid.leaves[0];
-  double *h = scratch.take<double>(rect.count());
-  load(task.kernels, rect, elements_of(task.conditioners.leaves[0]), h);
+// One leaf of single elements, as bytes.
+struct Elements {
+  const std::byte *data;
+  int32_t dtype;
+  Extents step;
 
-  const Extents local = rect.extent.row_major();
+  int64_t steps(int64_t bytes) const { return bytes / size_of(dtype); }
+};
+
+// The elements of a box, from memory to memory. Operands of the nest: weights, results, conditioners
+// (which are local if the thresholds differ, so that they move as one).
+void shrink_elements_by(const Task &task, const Rect &rect, const Elements &h,
+                        const double *threshold, bool one_threshold) {
+  const GridLeaf &leaf = task.grid.leaves[0];
   Nest nest;
   for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], leaf.grid_x[d], leaf.grid_y[d], local[d] * kDouble);
+    nest.add(rect.extent[d], leaf.grid_x[d], leaf.grid_y[d], h.step[d]);
   }
   nest.compile();
   nest.pad_to(1);
-  const int64_t size = size_of(leaf.dtype);
   ElementsArgs args{};
   args.n = nest[0].extent;
-  args.x_step = nest[0].step[0] / size;
-  args.y_step = nest[0].step[1] / size;
-  args.local_step = nest[0].step[2] / kDouble;
-  const auto kernel = task.kernels.conditioned_elements[index_of_dtype(leaf.dtype)];
+  args.x_step = nest[0].step[0] / size_of(leaf.dtype);
+  args.y_step = nest[0].step[1] / size_of(leaf.dtype);
+  args.h_step = h.steps(nest[0].step[2]);
+  args.threshold_step = one_threshold ? 0 : args.h_step;
+  const auto kernel =
+      task.kernels.conditioned_elements[index_of_dtype(leaf.dtype)][index_of_dtype(h.dtype)];
   int64_t kept = 0;
   nest.for_each_outer(1, [&](const int64_t *offset) {
     args.x = leaf.x + dot(rect.low, leaf.grid_x) + offset[0];
     args.y = leaf.y + dot(rect.low, leaf.grid_y) + offset[1];
-    args.h = h + offset[2] / kDouble;
-    args.threshold = threshold + offset[2] / kDouble;
+    args.h = h.data + offset[2];
+    args.threshold = threshold + (one_threshold ? 0 : h.steps(offset[2]));
     kept += kernel(args);
   });
   task.tally->achieved += kept;
+}
+
+bool is_one_threshold(const Rect &rect, const GridArray &thresholds) {
+  for (int d = 0; d < rect.extent.size(); ++d) {
+    if (rect.extent[d] > 1 && thresholds.step[d] != 0) return false;
+  }
+  return true;
+}
+
+// Blocks of one element need no iteration.
+void shrink_elements(const Task &task, Scratch &scratch, const Rect &rect,
+                     const GridArray &thresholds) {
+  const GridLeaf &leaf = task.conditioners.leaves[0];
+  if (is_one_threshold(rect, thresholds)) {
+    const double *threshold = thresholds_of(task, scratch, thresholds, Rect::one(rect.low));
+    const Elements h = {leaf.x + dot(rect.low, leaf.grid_x), leaf.dtype, leaf.grid_x};
+    return shrink_elements_by(task, rect, h, threshold, true);
+  }
+  const double *threshold = thresholds_of(task, scratch, thresholds, rect);
+  double *local = scratch.take<double>(rect.count());
+  load(task.kernels, rect, elements_of(leaf), local);
+  const Elements h = {reinterpret_cast<const std::byte *>(local), SPK_F64,
+                      rect.extent.row_major().times(kDouble)};
+  shrink_elements_by(task, rect, h, threshold, false);
 }
 
 // --- blocks in panels -------------------------------------------------------------------------
@@ -143,15 +184,6 @@ void shrink_tile(const Task &task, Scratch &scratch, const Rect &rect, const dou
   });
 }
 
-double *thresholds_of(const Task &task, Scratch &scratch, const GridArray &thresholds,
-                      const Rect &rect) {
-  const int64_t count = rect.count();
-  double *threshold = scratch.take<double>(count);
-  load(task.kernels, rect, thresholds, threshold);
-  for (int64_t b = 0; b < count; ++b) threshold[b] *= task.options.threshold_scale;
-  return threshold;
-}
-
 }  // namespace
 
 void conditioned_soft_threshold(Call &call, const Grid &grid, const Grid &conditioners,
@@ -161,8 +193,8 @@ void conditioned_soft_threshold(Call &call, const Grid &grid, const Grid &condit
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];
+    if (grid.numel_per_block == 1) return shrink_elements(task, scratch, rect, thresholds);
     const double *threshold = thresholds_of(task, scratch, thresholds, rect);
-    if (grid.numel_per_block == 1) return shrink_elements(task, scratch, rect, threshold);
     if (!grid.is_large()) return shrink_tile(task, scratch, rect, threshold);
     for_each_block(rect, [&](int64_t number, const Extents &block) {
       conditioned_block(task.kernels, scratch, grid, conditioners, block, threshold[number],

@@ -115,15 +115,15 @@ struct ConditionedPanel {
   PanelOutcome *outcome;  // [blocks]
 };
 
-// Blocks of one element in a metric: rows of them, with conditioners and thresholds as doubles.
+// A row of blocks of one element in a metric.
 struct ElementsArgs {
   const std::byte *x;
   std::byte *y;
+  const std::byte *h;
   int64_t n;
-  int64_t x_step, y_step;  // elements
-  const double *h;
+  int64_t x_step, y_step, h_step;  // elements
   const double *threshold;
-  int64_t local_step;  // doubles between neighbours, of both
+  int64_t threshold_step;  // 0: one for the row
 };
 
 // Scopes of at most this many blocks are ranked in registers.
@@ -159,8 +159,8 @@ struct Kernels {
   // Are all numbers of these rows > 0 and finite? The panel is left alone.
   bool (*all_positive[kDtypes])(const BoxArgs &args);
   void (*conditioned_panel)(const ConditionedPanel &panel);
-  // Returns how many of the elements live.
-  int64_t (*conditioned_elements[kDtypes])(const ElementsArgs &args);
+  // By the dtypes of weights and of conditioners. Returns how many of the elements live.
+  int64_t (*conditioned_elements[kDtypes][kDtypes])(const ElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   void (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,
