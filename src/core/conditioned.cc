@@ -27,11 +27,23 @@ struct Task {
   Tally *tally;
 };
 
+bool is_one_threshold(const Rect &rect, const GridArray &thresholds) {
+  for (int d = 0; d < rect.extent.size(); ++d) {
+    if (rect.extent[d] > 1 && thresholds.step[d] != 0) return false;
+  }
+  return true;
+}
+
 // The thresholds of a box, scaled.
 double *thresholds_of(const Task &task, Scratch &scratch, const GridArray &thresholds,
                       const Rect &rect) {
   const int64_t count = rect.count();
   double *threshold = scratch.take<double>(count);
+  if (is_one_threshold(rect, thresholds)) {
+    load(task.kernels, Rect::one(rect.low), thresholds, threshold);
+    std::fill_n(threshold, count, *threshold * task.options.threshold_scale);
+    return threshold;
+  }
   load(task.kernels, rect, thresholds, threshold);
   for (int64_t b = 0; b < count; ++b) threshold[b] *= task.options.threshold_scale;
   return threshold;
@@ -78,13 +90,6 @@ void shrink_elements_by(const Task &task, const Rect &rect, const Elements &h,
   task.tally->achieved += kept;
 }
 
-bool is_one_threshold(const Rect &rect, const GridArray &thresholds) {
-  for (int d = 0; d < rect.extent.size(); ++d) {
-    if (rect.extent[d] > 1 && thresholds.step[d] != 0) return false;
-  }
-  return true;
-}
-
 // Blocks of one element need no iteration.
 void shrink_elements(const Task &task, Scratch &scratch, const Rect &rect,
                      const GridArray &thresholds) {
@@ -115,7 +120,7 @@ class TilePanel {
   TilePanel(const Task &task, Scratch &scratch, const Rect &rect)
       : task_(task),
         rect_(rect),
-        layout_(rect.count(), task.grid.numel_per_block),
+        layout_(task.grid, rect.count()),
         w_(scratch.take<double>(layout_.size)),
         h_(scratch.take<double>(layout_.size)) {
     if (layout_.has_padding) {

@@ -1,5 +1,7 @@
 #include "core/panel.h"
 
+#include <cstdlib>
+
 #include "base/dtype.h"
 #include "core/nest.h"
 #include "core/tile.h"
@@ -7,17 +9,32 @@
 namespace spk {
 namespace {
 
+constexpr int64_t kCacheLine = 64;
 constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
-
-// Blocks of fewer elements would leave most of a register empty along their rows.
-constexpr int64_t kAlongElements = 2 * kLanes;
 
 int64_t round_up(int64_t count) {
   return (count + kLanes - 1) / kLanes * kLanes;
 }
 
-// Operand 0 is memory, operand 1 the panel. A panel's rows are swapped inside where that is where
-// its neighbours are.
+// Are neighbouring blocks neighbours in memory?
+bool blocks_touch(const Grid &grid) {
+  const GridLeaf &leaf = grid.leaves[0];
+  for (int d = 0; d < grid.shape.size(); ++d) {
+    if (grid.shape[d] > 1 && std::abs(leaf.grid_x[d]) == size_of(leaf.dtype)) return true;
+  }
+  return false;
+}
+
+// Decides the order of sums, so that nothing but the layout of the grid may matter. Blocks of few
+// elements would leave most of a register empty along their rows; of large ones, a tile has too few.
+bool lies_across(const Grid &grid) {
+  constexpr int64_t kFew = 2 * kLanes;
+  constexpr int64_t kMany = kTileElements / kLanes;
+  return grid.numel_per_block < kFew || (grid.numel_per_block <= kMany && blocks_touch(grid));
+}
+
+// Operand 0 is memory, operand 1 the panel. Neighbours in the panel go inside if they are near in
+// memory too.
 Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_extent,
               const Extents &block_step, const PanelLayout &layout) {
   const Extents blocks = rect.extent.row_major();
@@ -31,7 +48,8 @@ Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_e
   }
   nest.compile();
   nest.pad_to(2);
-  if (nest[0].step[1] != kDouble && nest[1].step[1] == kDouble) nest.move(1, 0);
+  const bool near = nest[1].step[1] == kDouble && nest[1].step[0] <= kCacheLine;
+  if (nest[0].step[1] != kDouble && near) nest.move(1, 0);
   return nest;
 }
 
@@ -54,8 +72,8 @@ void for_each_box(const Nest &nest, int64_t size, std::byte *x, double *panel, K
 
 }  // namespace
 
-PanelLayout::PanelLayout(int64_t blocks, int64_t numel_per_block)
-    : across(numel_per_block < kAlongElements) {
+PanelLayout::PanelLayout(const Grid &grid, int64_t blocks) : across(lies_across(grid)) {
+  const int64_t numel_per_block = grid.numel_per_block;
   const int64_t padded = round_up(across ? blocks : numel_per_block);
   rows = across ? numel_per_block : padded / kLanes;
   row_step = across ? padded : kLanes;

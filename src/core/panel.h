@@ -9,10 +9,10 @@ namespace spk {
 
 // Where entry e of block b lies: at b * block_step + e * element_step.
 struct PanelLayout {
-  // Blocks along rows of kLanes entries, or across them, kLanes blocks at a time.
-  PanelLayout(int64_t blocks, int64_t numel_per_block);
+  // For `blocks` blocks of the grid.
+  PanelLayout(const Grid &grid, int64_t blocks);
 
-  bool across;
+  bool across;       // kLanes blocks lie across a row of kLanes entries; else one along it
   int64_t rows;      // of kLanes entries, of one block or of kLanes blocks
   int64_t row_step;  // doubles between them
   int64_t block_step;

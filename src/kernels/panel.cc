@@ -7,6 +7,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"
@@ -28,6 +30,10 @@ HWY_INLINE void GatherRow(const T *x, int64_t n, int64_t step, double *out, int6
       hn::StoreU(Load(x + i), D(), out + i);
     }
   }
+  // Words gathered for a register would be waited for; scalars that C++ knows are not.
+  if constexpr (std::is_floating_point_v<T>) {
+    for (; i < n; ++i) out[i * out_step] = static_cast<double>(x[i * step]);
+  }
   for (; i < n; i += kN) {
     const int64_t left = HWY_MIN(n - i, kN);
     HWY_ALIGN T in[kN] = {};
@@ -43,6 +49,9 @@ HWY_INLINE void ScatterRow(const double *in, int64_t n, int64_t in_step, T *y, i
   int64_t i = 0;
   if (step == 1 && in_step == 1) {
     for (; i + kN <= n; i += kN) Store(hn::LoadU(D(), in + i), y + i);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    for (; i < n; ++i) y[i * step] = static_cast<T>(in[i * in_step]);
   }
   for (; i < n; i += kN) {
     const int64_t left = HWY_MIN(n - i, kN);
