@@ -398,15 +398,17 @@ HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
       hn::And(hn::Le(hn::Abs(ay), hn::Set(D(), 0.5)), hn::Le(hn::Abs(cy2), hn::Set(D(), 0.25)));
   const V x = hn::IfThenElse(tame, fraction, y);
 
-  // 1 / ||q|| is concave in nu: Newton's own step never passes the root.
-  const V newton = hn::Add(nu, hn::Mul(nu, y));
+  // 1 / ||q|| is concave in nu: Newton's own step never passes the root, but for what rounding did
+  // to the excess.
+  const V certain = hn::Mul(hn::Sub(excess, hn::Set(D(), 0x1p-48)), inverse);
+  const V low = hn::Max(batch->low.Load(r), hn::Add(nu, hn::Mul(nu, certain)));
   const M below = hn::Gt(excess, zero);
-  const V low = hn::Max(batch->low.Load(r), newton);
   const V high = hn::IfThenElse(below, batch->high.Load(r), hn::Min(batch->high.Load(r), nu));
   const V next = hn::Min(hn::Max(hn::Add(nu, hn::Mul(nu, x)), low), high);
 
   // What a step of |y| <= 1/16 leaves is below 3 spread y^4, the most among millions of
-  // distributions of p; or the equation is solved for a threshold next to t.
+  // distributions of p, if the sums of the moments, which are not compensated, do not spoil it. Or
+  // the equation is solved for a threshold next to t.
   const V y2 = hn::Mul(y, y);
   const V left = hn::Mul(hn::Mul(hn::Set(D(), 16.0), spread), hn::Mul(y2, y2));
   const M foreseen =

@@ -99,6 +99,20 @@ static void blocks_do_not_depend_on_their_neighbours(void **state) {
   }
 }
 
+/* One element has the norm in the metric, another the norm without: their quotient is no guide to
+ * the root, and the way back from it must not leave a trace. */
+static void a_start_far_above_the_root_does_no_harm(void **state) {
+  (void)state;
+  double h[] = {0x1p48, 0x1.8p-72};
+  double w[] = {-0x1p-7, 1};
+  double thresholds[] = {0x1p29};
+  shrink_blocks(F64(w), F64(h), F64(thresholds), 2, 0, 64);
+  /* nu = (||h.w|| / t - 1) / h[0] */
+  const double nu = 4095 * 0x1p-48;
+  assert_near(w[0], -0x1p-7 * 4095 / 4096, 0x1p-58);
+  assert_near(w[1], h[1] * nu, 20 * 0x1p-53 * h[1] * nu);
+}
+
 /* Columns are solved across registers; with equal conditioners the result is known. */
 static void columns_and_permuted_views_shrink(void **state) {
   (void)state;
@@ -240,6 +254,7 @@ static void conditioners_at_the_ends_of_the_range_are_accepted(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(blocks_do_not_depend_on_their_neighbours),
+      TEST(a_start_far_above_the_root_does_no_harm),
       TEST(columns_and_permuted_views_shrink),
       TEST(elements_of_any_kind_stand_anywhere),
       TEST(products_next_to_the_threshold_are_told_apart),
