@@ -1,408 +1,209 @@
 // Soft thresholding in a diagonal metric: the minimiser of 1/2 (x-w)' H (x-w) + t ||x||, H =
-// diag(h). With an unknown nu = ||x|| / s for a unit s of our choice, and radii r = t / (s h), it
-// is x = w nu / (r + nu), where nu solves the secular equation ||b / (r + nu)|| = 1 for b = w / s.
-// In 1/||.|| the equation is concave in nu, so Newton's iteration climbs to the root from any lower
-// bound, as in trust-region methods (Conn, Gould and Toint, 2000, section 7.3). The unit is a power
-// of two, hence exact, above max |w|: no quantity leaves the range of double where it matters.
+// diag(h), block by block. It is x = w h nu / (1 + h nu), where nu = ||x|| / t solves the secular
+// equation ||h w / (1 + h nu)|| = t. In 1/||.|| the equation is concave in nu, so Newton's iteration
+// climbs to the root from any lower bound, as in trust-region methods (Conn, Gould and Toint, 2000,
+// section 7.3).
+//
+// Blocks are solved many at a time, in panels of doubles. What is too large for a panel, or too
+// extreme, is solved block by block (conditioned_block.cc).
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "base/error.h"
-#include "core/extrema.h"
-#include "core/norms.h"
-#include "core/power.h"
-#include "core/soft_threshold.h"
+#include "base/dtype.h"
+#include "core/conditioned_block.h"
+#include "core/nest.h"
+#include "core/panel.h"
 
 namespace spk {
 namespace {
 
-// Doubles that the solver works on: one block, or one part of a large one.
-struct Workspace {
-  double *w;       // as gathered
-  double *weight;  // b: w over the unit
-  double *radius;  // h as gathered, then r
+constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
 
-  Workspace(Scratch &scratch, int64_t n)
-      : w(scratch.take<double>(n)),
-        weight(scratch.take<double>(n)),
-        radius(scratch.take<double>(n)) {}
+// What a task needs to know of the call.
+struct Task {
+  const Kernels &kernels;
+  const Grid &grid;
+  const Grid &conditioners;
+  const SoftOptions &options;
+  Tally *tally;
 };
 
-// Largest magnitude, NaN wins.
-double max_magnitude(const double *w, int64_t n, double max) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double magnitude = std::fabs(w[i]);
-    if (magnitude > max || std::isnan(magnitude)) max = magnitude;
-    if (std::isnan(max)) return max;
+bool is_one_threshold(const Rect &rect, const GridArray &thresholds) {
+  for (int d = 0; d < rect.extent.size(); ++d) {
+    if (rect.extent[d] > 1 && thresholds.step[d] != 0) return false;
   }
-  return max;
+  return true;
 }
 
-// The units of one block: b = w * weight_scale, r = mantissa / h * first * second, where the
-// product of the last two is a power of two that may leave the range of double.
-class Units {
- public:
-  Units() = default;
-  // For 0 < max_w < inf and 0 < t < inf.
-  Units(double max_w, double t) {
-    const int w_exponent = std::clamp(std::ilogb(max_w) + 1, -1022, 1022);
-    int t_exponent = 0;
-    mantissa_ = std::frexp(t, &t_exponent);
-    const int exponent = std::clamp(t_exponent - w_exponent - kHeadroom, -2044, 2044);
-    weight_scale_ = std::ldexp(1.0, -w_exponent);
-    first_ = std::ldexp(1.0, exponent / 2);
-    second_ = std::ldexp(1.0, exponent - exponent / 2);
-  }
-
-  void apply(const Workspace &work, int64_t n) const {
-    constexpr double kMin = std::numeric_limits<double>::min();
-    for (int64_t i = 0; i < n; ++i) {
-      work.weight[i] = work.w[i] * weight_scale_ * 0x1p-100;
-      // Never 0, which would divide a weight of 0 by 0.
-      work.radius[i] = std::max(mantissa_ / work.radius[i] * first_ * second_, kMin);
-    }
-  }
-
- private:
-  // The unit is 2^100 above max |w|, because radii r grow as conditioners shrink: those of every
-  // element that does not vanish are then in range.
-  static constexpr int kHeadroom = 100;
-  double mantissa_ = 0.0;
-  double weight_scale_ = 1.0;
-  double first_ = 1.0;
-  double second_ = 1.0;
-};
-
-// The elements of one block in pieces: all of a small block, gathered once, or the parts of a large
-// one, gathered again each time.
-class BlockSource {
- public:
-  BlockSource(const Kernels &kernels, const Grid &grid, const Grid &conditioners,
-              const Extents &block, const Workspace &work)
-      : kernels_(kernels), grid_(grid), conditioners_(conditioners), block_(block), work_(work) {
-    if (grid_.is_large()) return;
-    gather_block(kernels_, grid_, block_, work_.w);
-    gather_block(kernels_, conditioners_, block_, work_.radius);
-  }
-
-  double max_w() const {
-    double max = 0.0;
-    for_each_piece([&](int64_t n) { max = max_magnitude(work_.w, n, max); });
-    return max;
-  }
-
-  // fn(w, h) for every element, as it is.
-  template <typename Fn>
-  void for_each_element(Fn &&fn) {
-    const Units units = units_;
-    has_units_ = false;
-    if (!grid_.is_large()) gather_block(kernels_, conditioners_, block_, work_.radius);
-    for_each_piece([&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) fn(work_.w[i], work_.radius[i]);
-    });
-    set_units(units);
-  }
-
-  // From here on pieces come with weights and radii.
-  void set_units(const Units &units) {
-    units_ = units;
-    has_units_ = true;
-    if (!grid_.is_large()) units_.apply(work_, grid_.numel_per_block);
-  }
-
-  // fn(count) for every piece, in order, with the piece in the workspace.
-  template <typename Fn>
-  void for_each_piece(Fn &&fn) const {
-    if (!grid_.is_large()) return fn(grid_.numel_per_block);
-    for_each_part([&](size_t, const Rect &part) { fn(part.count()); });
-  }
-
-  // Writes w nu / (r + nu).
-  void write(double nu) const {
-    if (grid_.is_large()) {
-      for_each_part([&](size_t leaf, const Rect &part) {
-        shrink(nu, part.count());
-        scatter(kernels_, grid_.leaves[leaf], block_, part, work_.w);
-      });
-      return;
-    }
-    shrink(nu, grid_.numel_per_block);
-    const double *w = work_.w;
-    for (const GridLeaf &leaf : grid_.leaves) {
-      scatter(kernels_, leaf, block_, Rect::whole(leaf.block), w);
-      w += leaf.numel();
-    }
-  }
-
-  const Workspace &work() const { return work_; }
-  const Kernels &kernels() const { return kernels_; }
-
- private:
-  void shrink(double nu, int64_t n) const {
-    for (int64_t i = 0; i < n; ++i) {
-      const double factor = nu / (work_.radius[i] + nu);
-      // A factor near the end of the range has lost bits that the product would keep.
-      const bool small = factor < 0x1p-1000;
-      work_.w[i] = small ? work_.w[i] * nu / (work_.radius[i] + nu) : work_.w[i] * factor;
-    }
-  }
-
-  template <typename Fn>
-  void for_each_part(Fn &&fn) const {
-    for (size_t leaf = 0; leaf < grid_.leaves.size(); ++leaf) {
-      const Tiling parts = parts_of(grid_.leaves[leaf]);
-      for (int64_t i = 0; i < parts.count(); ++i) {
-        const Rect part = parts[i];
-        gather(kernels_, grid_.leaves[leaf], block_, part, work_.w);
-        gather(kernels_, conditioners_.leaves[leaf], block_, part, work_.radius);
-        if (has_units_) units_.apply(work_, part.count());
-        fn(leaf, part);
-      }
-    }
-  }
-
-  const Kernels &kernels_;
-  const Grid &grid_;
-  const Grid &conditioners_;
-  const Extents &block_;
-  const Workspace &work_;
-  Units units_;
-  bool has_units_ = false;
-};
-
-// Sums of a block for the lower bounds of nu. `a_scale` is a power of two.
-ConditionedSums sums_of(const BlockSource &source, double a_scale) {
-  ConditionedSums total{};
-  source.for_each_piece([&](int64_t n) {
-    const ConditionedSums piece =
-        source.kernels().conditioned_sums(source.work().weight, source.work().radius, n, a_scale);
-    total.weights += piece.weights;
-    total.products += piece.products;
-    total.quotients += piece.quotients;
-    total.cubes += piece.cubes;
-  });
-  return total;
-}
-
-// What the elements tell one by one.
-struct Singles {
-  // The power of two that brings max |b / r| near 1; 0 if all vanish.
-  double a_scale = 0.0;
-  // max(|b| - r, 0): the root of the element that alone would have the largest is a lower bound of
-  // all, from which no |b / (r + nu)| exceeds 1.
-  double root = 0.0;
-};
-
-Singles singles_of(const BlockSource &source) {
-  Singles result;
-  double max = 0.0;
-  source.for_each_piece([&](int64_t n) {
-    const Workspace &work = source.work();
-    for (int64_t i = 0; i < n; ++i) {
-      const double weight = std::fabs(work.weight[i]);
-      max = std::max(max, weight / work.radius[i]);
-      result.root = std::max(result.root, weight - work.radius[i]);
-    }
-  });
-  if (max > 0.0) result.a_scale = std::ldexp(1.0, std::clamp(-std::ilogb(max), -1022, 1022));
-  return result;
-}
-
-// One Newton step from nu for 1 / ||b / (r + nu)|| = 1.
-double newton_step(const BlockSource &source, double nu) {
-  double square = 0.0;
-  double square_error = 0.0;
-  double slope = 0.0;
-  source.for_each_piece([&](int64_t n) {
-    const SecularSums piece =
-        source.kernels().secular_sums(source.work().weight, source.work().radius, n, nu);
-    combine(kSumExact, 1, &piece.square, &piece.square_error, &square, &square_error, 1);
-    slope += piece.slope;
-  });
-  const double total = square + square_error;
-  // sqrt(total) - 1 = (total - 1) / (sqrt(total) + 1): no cancellation but that of the sum.
-  const double excess = ((square - 1.0) + square_error) / (std::sqrt(total) + 1.0);
-  return excess * (total / slope);
-}
-
-enum class Outcome { kUnchanged, kDead, kShrunk };
-
-struct Solution {
-  Outcome outcome = Outcome::kUnchanged;
-  double nu = 0.0;
-  bool converged = true;
-};
-
-// Climbs from a lower bound to the root. In exact arithmetic every step after the first is
-// positive: one that is not has met rounding, and the root.
-void climb(const BlockSource &source, double floor, double start, const SoftOptions &options,
-           Solution *solution) {
-  const double tolerance = std::max(options.atol, 0x1p-52);
-  double nu = start;
-  solution->converged = false;
-  for (int i = 0; i < options.max_iter && !solution->converged; ++i) {
-    const double step = newton_step(source, nu);
-    const bool met_rounding = i > 0 && !(step > 0.0);
-    const double next = met_rounding ? nu : std::max(nu + step, floor);
-    solution->converged = met_rounding || std::fabs(next - nu) <= tolerance * next;
-    nu = next;
-  }
-  solution->nu = nu;
-}
-
-// ||h.w|| <= t, told apart to the last bit: in double-double, for a norm that is near t anyway.
-bool is_dead_exactly(BlockSource &source, double max_w, double t) {
-  int t_exponent = 0;
-  const double mantissa = std::frexp(t, &t_exponent);
-  const int w_exponent = std::ilogb(max_w) + 1;
-  DoubleDouble sum = {0.0, 0.0};
-  source.for_each_element([&](double w, double h) {
-    // No product exceeds t by much, so that these do not overflow where it matters.
-    const DoubleDouble product =
-        two_product(std::ldexp(w, -w_exponent), std::ldexp(h, w_exponent - t_exponent));
-    sum = add(sum, multiply(product, product));
-  });
-  const DoubleDouble limit = two_product(mantissa, mantissa);
-  return (sum.high - limit.high) + (sum.low - limit.low) <= 0.0;
-}
-
-double finite_or_zero(double x) {
-  return std::isfinite(x) ? x : 0.0;
-}
-
-Solution solve(BlockSource &source, double threshold, const SoftOptions &options) {
-  Solution solution;
-  const double max_w = source.max_w();
-  if (threshold == 0.0 || std::isnan(max_w)) return solution;
-  solution.outcome = Outcome::kDead;
-  if (std::isinf(threshold) || max_w == 0.0) return solution;
-  solution.outcome = Outcome::kUnchanged;
-  if (std::isinf(max_w)) return solution;
-
-  source.set_units(Units(max_w, threshold));
-  const Singles singles = singles_of(source);
-  const double a_scale = singles.a_scale;
-  const ConditionedSums sums = sums_of(source, a_scale);
-  const double n = std::sqrt(sums.products);  // ||h.w|| / t, times a_scale
-  solution.outcome = Outcome::kDead;
-  const bool is_near = std::fabs(n - a_scale) <= 0x1p-40 * a_scale;
-  if (is_near ? is_dead_exactly(source, max_w, threshold) : n <= a_scale) return solution;
-
-  solution.outcome = Outcome::kShrunk;
-  // Lower bounds of nu; one that left the range of double is none.
-  const double floor = std::max(
-      singles.root, finite_or_zero((n - a_scale) * (sums.products / sums.cubes) / a_scale));
-  const double other = finite_or_zero(std::sqrt(sums.weights) - sums.quotients / sums.weights);
-  climb(source, floor, std::max(floor, other), options, &solution);
-  return solution;
-}
-
-// |w| h <= t, told apart to the last bit.
-bool is_dead_element(double magnitude, double h, double t) {
-  if (std::isinf(t)) return true;
-  const double product = magnitude * h;
-  if (std::fabs(product - t) > 0x1p-50 * t + 0x1p-1070) return product <= t;
-  // Near the threshold, and away from the end of the range, where even fma would round.
-  const double up = t < 0x1p-900 ? 0x1p200 : 1.0;
-  return std::fma(magnitude * up, h, -t * up) <= 0.0;
-}
-
-// One element that lives: |x| = |w| - t / h.
-double shrink_element(double w, double h, double t) {
-  if (std::isinf(w)) return w;
-  return std::copysign(std::max(std::fabs(w) - t / h, 0.0), w);
-}
-
-// Blocks of one element need no iteration: whole boxes of them at once.
-void shrink_elements(const Kernels &kernels, Scratch &scratch, const Grid &grid,
-                     const Grid &conditioners, const Rect &rect, const double *threshold,
-                     Tally *tally) {
-  const GridLeaf &weights = grid.leaves[0];
+// The thresholds of a box, scaled.
+double *thresholds_of(const Task &task, Scratch &scratch, const GridArray &thresholds,
+                      const Rect &rect) {
   const int64_t count = rect.count();
-  double *w = scratch.take<double>(count);
-  double *h = scratch.take<double>(count);
-  uint8_t *unchanged = scratch.take<uint8_t>(count);
-  load(kernels, rect, elements_of(weights), w);
-  load(kernels, rect, elements_of(conditioners.leaves[0]), h);
-  int64_t kept = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    unchanged[i] = threshold[i] == 0.0 || std::isnan(w[i]);
-    const bool dead = !unchanged[i] && is_dead_element(std::fabs(w[i]), h[i], threshold[i]);
-    w[i] = dead ? 0.0 : shrink_element(w[i], h[i], threshold[i]);
-    kept += !dead;
+  double *threshold = scratch.take<double>(count);
+  if (is_one_threshold(rect, thresholds)) {
+    load(task.kernels, Rect::one(rect.low), thresholds, threshold);
+    std::fill_n(threshold, count, *threshold * task.options.threshold_scale);
+    return threshold;
   }
-  tally->achieved += kept;
-  const GridArray out = {weights.y, weights.dtype, weights.grid_y};
-  if (std::find(unchanged, unchanged + count, 1) == unchanged + count) {
-    store(kernels, rect, w, out);
+  load(task.kernels, rect, thresholds, threshold);
+  for (int64_t b = 0; b < count; ++b) threshold[b] *= task.options.threshold_scale;
+  return threshold;
+}
+
+// --- blocks of one element --------------------------------------------------------------------
+
+// One leaf of single elements, as bytes.
+struct Elements {
+  const std::byte *data;
+  int32_t dtype;
+  Extents step;
+
+  int64_t steps(int64_t bytes) const { return bytes / size_of(dtype); }
+};
+
+// The elements of a box, from memory to memory. Operands of the nest: weights, results, conditioners
+// (which are local if the thresholds differ, so that they move as one).
+void shrink_elements_by(const Task &task, const Rect &rect, const Elements &h,
+                        const double *threshold, bool one_threshold) {
+  const GridLeaf &leaf = task.grid.leaves[0];
+  Nest nest;
+  for (int d = 0; d < rect.extent.size(); ++d) {
+    nest.add(rect.extent[d], leaf.grid_x[d], leaf.grid_y[d], h.step[d]);
+  }
+  nest.compile();
+  nest.pad_to(1);
+  ElementsArgs args{};
+  args.n = nest[0].extent;
+  args.x_step = nest[0].step[0] / size_of(leaf.dtype);
+  args.y_step = nest[0].step[1] / size_of(leaf.dtype);
+  args.h_step = h.steps(nest[0].step[2]);
+  args.threshold_step = one_threshold ? 0 : args.h_step;
+  const auto kernel =
+      task.kernels.conditioned_elements[index_of_dtype(leaf.dtype)][index_of_dtype(h.dtype)];
+  int64_t kept = 0;
+  nest.for_each_outer(1, [&](const int64_t *offset) {
+    args.x = leaf.x + dot(rect.low, leaf.grid_x) + offset[0];
+    args.y = leaf.y + dot(rect.low, leaf.grid_y) + offset[1];
+    args.h = h.data + offset[2];
+    args.threshold = threshold + (one_threshold ? 0 : h.steps(offset[2]));
+    kept += kernel(args);
+  });
+  task.tally->achieved += kept;
+}
+
+// Blocks of one element need no iteration.
+void shrink_elements(const Task &task, Scratch &scratch, const Rect &rect,
+                     const GridArray &thresholds) {
+  const GridLeaf &leaf = task.conditioners.leaves[0];
+  if (is_one_threshold(rect, thresholds)) {
+    const double *threshold = thresholds_of(task, scratch, thresholds, Rect::one(rect.low));
+    const Elements h = {leaf.x + dot(rect.low, leaf.grid_x), leaf.dtype, leaf.grid_x};
+    return shrink_elements_by(task, rect, h, threshold, true);
+  }
+  const double *threshold = thresholds_of(task, scratch, thresholds, rect);
+  double *local = scratch.take<double>(rect.count());
+  load(task.kernels, rect, elements_of(leaf), local);
+  const Elements h = {reinterpret_cast<const std::byte *>(local), SPK_F64,
+                      rect.extent.row_major().times(kDouble)};
+  shrink_elements_by(task, rect, h, threshold, false);
+}
+
+// --- blocks in panels -------------------------------------------------------------------------
+
+bool is_wide(const Grid &conditioners) {
+  return std::any_of(conditioners.leaves.begin(), conditioners.leaves.end(),
+                     [](const GridLeaf &leaf) { return leaf.dtype == SPK_F64; });
+}
+
+// The blocks of a tile in panels of weights and conditioners.
+class TilePanel {
+ public:
+  TilePanel(const Task &task, Scratch &scratch, const Rect &rect)
+      : task_(task),
+        rect_(rect),
+        layout_(task.grid, rect.count()),
+        w_(scratch.take<double>(layout_.size)),
+        h_(scratch.take<double>(layout_.size)) {
+    if (layout_.has_padding) {
+      std::fill_n(w_, layout_.size, 0.0);
+      std::fill_n(h_, layout_.size, 1.0);
+    }
+    gather_panel(task.kernels, task.grid, rect, layout_, w_);
+    gather_panel(task.kernels, task.conditioners, rect, layout_, h_);
+  }
+
+  void solve(const double *threshold, PanelOutcome *outcome) const {
+    ConditionedPanel panel{};
+    panel.w = w_;
+    panel.h = h_;
+    panel.blocks = rect_.count();
+    panel.rows = layout_.rows;
+    panel.row_step = layout_.row_step;
+    panel.block_step = layout_.block_step;
+    panel.across = layout_.across;
+    panel.wide = is_wide(task_.conditioners);
+    panel.threshold = threshold;
+    panel.tolerance = std::max(task_.options.atol, 0x1p-52);
+    panel.max_iter = task_.options.max_iter;
+    panel.outcome = outcome;
+    task_.kernels.conditioned_panel(panel);
+  }
+
+  void write() const { scatter_panel(task_.kernels, task_.grid, rect_, layout_, w_); }
+
+  void write_block(int64_t number, const Extents &block) const {
+    scatter_panel(task_.kernels, task_.grid, Rect::one(block), layout_,
+                  w_ + number * layout_.block_step);
+  }
+
+ private:
+  const Task &task_;
+  const Rect &rect_;
+  const PanelLayout layout_;
+  double *w_;
+  double *h_;
+};
+
+void count_outcomes(const PanelOutcome *outcome, int64_t count, Tally *tally) {
+  const auto is_kept = [](PanelOutcome o) { return o != kPanelDead && o != kPanelUnsolved; };
+  tally->achieved += std::count_if(outcome, outcome + count, is_kept);
+  tally->not_converged += std::count(outcome, outcome + count, kPanelOutOfSteps);
+}
+
+void shrink_tile(const Task &task, Scratch &scratch, const Rect &rect, const double *threshold) {
+  const int64_t count = rect.count();
+  auto *outcome = scratch.take<PanelOutcome>(count);
+  const TilePanel panel(task, scratch, rect);
+  panel.solve(threshold, outcome);
+  count_outcomes(outcome, count, task.tally);
+  if (std::find(outcome, outcome + count, kPanelUnsolved) == outcome + count) {
+    panel.write();
     return;
   }
-  // What is unchanged keeps its very bits, those of NaN too.
-  for_each_block(rect, [&](int64_t i, const Extents &block) {
-    const Rect one = Rect::one(block);
-    if (unchanged[i]) {
-      mask_rect(kernels, grid, one, unchanged + i);
+  for_each_block(rect, [&](int64_t number, const Extents &block) {
+    if (outcome[number] == kPanelUnsolved) {
+      conditioned_block(task.kernels, scratch, task.grid, task.conditioners, block,
+                        threshold[number], task.options, task.tally);
     } else {
-      store(kernels, one, w + i, out);
+      panel.write_block(number, block);
     }
   });
-}
-
-void shrink_block(const Kernels &kernels, Scratch &scratch, const Grid &grid,
-                  const Grid &conditioners, const Extents &block, double threshold,
-                  const SoftOptions &options, Tally *tally) {
-  const Scratch::Frame frame(scratch);
-  const Workspace work(scratch, std::min(grid.numel_per_block, kPartElements));
-  BlockSource source(kernels, grid, conditioners, block, work);
-  const Solution solution = solve(source, threshold, options);
-  if (!solution.converged) ++tally->not_converged;
-  if (solution.outcome == Outcome::kShrunk) {
-    source.write(solution.nu);
-  } else {
-    const uint8_t keep = solution.outcome == Outcome::kUnchanged;
-    mask_rect(kernels, grid, Rect::one(block), &keep);
-  }
-  if (solution.outcome != Outcome::kDead) ++tally->achieved;
 }
 
 }  // namespace
 
-void check_conditioners(Call &call, const Grid &conditioners, int first_leaf) {
-  for (size_t l = 0; l < conditioners.leaves.size(); ++l) {
-    Grid leaf = conditioners;
-    leaf.leaves.assign(1, conditioners.leaves[l]);
-    leaf.numel_per_block = leaf.leaves[0].numel();
-    auto check = [&](double h, const Rect &rect, int64_t number) {
-      if (h > 0.0 && h < std::numeric_limits<double>::infinity()) return;
-      fail(SPK_INVALID_ARGUMENT, "conditioners[", first_leaf + static_cast<int>(l), "]: got ", h,
-           " in block ", plus(rect.low, index_at(rect.extent, number)),
-           ", expected numbers > 0 and finite");
-    };
-    for (const Reduction reduction : {kMin, kMax}) {
-      for_each_reduced(call, leaf, reduction, 0.0, [&](const Rect &rect, const double *local) {
-        for (int64_t i = 0; i < rect.count(); ++i) check(local[i], rect, i);
-      });
-    }
-  }
-}
-
 void conditioned_soft_threshold(Call &call, const Grid &grid, const Grid &conditioners,
                                 const GridArray &thresholds, const SoftOptions &options,
                                 Tally *tally) {
+  const Task task = {call.kernels(), grid, conditioners, options, tally};
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];
-    double *threshold = scratch.take<double>(rect.count());
-    load(call.kernels(), rect, thresholds, threshold);
-    for (int64_t b = 0; b < rect.count(); ++b) threshold[b] *= options.threshold_scale;
-    if (grid.numel_per_block == 1) {
-      shrink_elements(call.kernels(), scratch, grid, conditioners, rect, threshold, tally);
-      return;
-    }
+    if (grid.numel_per_block == 1) return shrink_elements(task, scratch, rect, thresholds);
+    const double *threshold = thresholds_of(task, scratch, thresholds, rect);
+    if (!grid.is_large()) return shrink_tile(task, scratch, rect, threshold);
     for_each_block(rect, [&](int64_t number, const Extents &block) {
-      shrink_block(call.kernels(), scratch, grid, conditioners, block, threshold[number], options,
-                   tally);
+      conditioned_block(task.kernels, scratch, grid, conditioners, block, threshold[number],
+                        options, tally);
     });
   });
 }

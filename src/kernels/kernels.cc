@@ -16,6 +16,9 @@ const Kernels *make_table() {
   fill_scale(table);
   fill_convert(table);
   fill_conditioned(table);
+  fill_conditioned_elements(table);
+  fill_conditioned_panel(table);
+  fill_panel(table);
   fill_select(table);
   fill_shrink(table);
   return table;

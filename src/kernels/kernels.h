@@ -96,6 +96,55 @@ struct SecularSums {
   double slope;                 // sum q^2 / (r + nu)
 };
 
+// A box of elements in memory, and the same box as doubles in a panel (core/panel.h): rows of `n`.
+struct BoxArgs {
+  std::byte *x;        // element 0 of row 0
+  double *panel;       // the same element
+  int64_t n;           // elements in a row
+  int64_t step;        // elements between neighbours of a row
+  int64_t panel_step;  // doubles between them
+  int64_t rows;
+  int64_t row_step;        // bytes between rows
+  int64_t panel_row_step;  // doubles between rows
+};
+
+// What became of a block whose conditioned proximal operator was asked for.
+enum PanelOutcome : uint8_t {
+  kPanelUnchanged,
+  kPanelDead,
+  kPanelShrunk,
+  kPanelOutOfSteps,  // shrunk, but not converged
+  kPanelUnsolved,    // left as it was: NaN, or too extreme for plain doubles
+};
+
+// Many blocks for the conditioned proximal operator, in a panel of weights and one of conditioners.
+// A block is `rows` rows of kLanes entries, or a lane of each of `rows` rows (`across`).
+struct ConditionedPanel {
+  double *w;  // becomes the result
+  const double *h;
+  int64_t blocks;
+  int64_t rows;
+  int64_t row_step;         // doubles between rows
+  int64_t block_step;       // doubles between blocks; 1 if across
+  bool across;              // blocks are then padded to a multiple of kLanes
+  bool wide;                // conditioners may leave the range of float
+  const double *threshold;  // [blocks]
+  double tolerance;         // relative, of the root
+  int max_iter;
+  PanelOutcome *outcome;  // [blocks]
+};
+
+// A row of blocks of one element in a metric.
+struct ElementsArgs {
+  const std::byte *x;
+  std::byte *y;
+  const std::byte *h;
+  int64_t n;
+  int64_t x_step, y_step, h_step;  // elements
+  const double *threshold;
+  int64_t threshold_step;  // 0: one for the row
+};
+
 // Scopes of at most this many blocks are ranked in registers.
 inline constexpr int64_t kFewBlocks = 32;
 
@@ -128,6 +177,14 @@ struct Kernels {
                              int64_t out_step);
   void (*from_double[kDtypes])(const double *in, int64_t n, int64_t in_step, std::byte *y,
                                int64_t step);
+  // Between memory and panels; `scatter` rounds once, to nearest even.
+  void (*gather[kDtypes])(const BoxArgs &args);
+  void (*scatter[kDtypes])(const BoxArgs &args);
+  // Are all numbers of these rows > 0 and finite? The panel is left alone.
+  bool (*all_positive[kDtypes])(const BoxArgs &args);
+  void (*conditioned_panel)(const ConditionedPanel &panel);
+  // By the dtypes of weights and of conditioners. Returns how many of the elements live.
+  int64_t (*conditioned_elements[kDtypes][kDtypes])(const ElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   // Returns how many are not 0.

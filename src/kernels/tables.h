@@ -9,6 +9,9 @@ void fill_reduce(Kernels *table);
 void fill_scale(Kernels *table);
 void fill_convert(Kernels *table);
 void fill_conditioned(Kernels *table);
+void fill_conditioned_elements(Kernels *table);
+void fill_conditioned_panel(Kernels *table);
+void fill_panel(Kernels *table);
 void fill_select(Kernels *table);
 void fill_shrink(Kernels *table);
 

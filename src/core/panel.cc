@@ -1,0 +1,122 @@
+#include "core/panel.h"
+
+#include <cstdlib>
+
+#include "base/dtype.h"
+#include "core/nest.h"
+#include "core/tile.h"
+
+namespace spk {
+namespace {
+
+constexpr int64_t kCacheLine = 64;
+constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
+
+int64_t round_up(int64_t count) {
+  return (count + kLanes - 1) / kLanes * kLanes;
+}
+
+// Are neighbouring blocks neighbours in memory?
+bool blocks_touch(const Grid &grid) {
+  const GridLeaf &leaf = grid.leaves[0];
+  for (int d = 0; d < grid.shape.size(); ++d) {
+    if (grid.shape[d] > 1 && std::abs(leaf.grid_x[d]) == size_of(leaf.dtype)) return true;
+  }
+  return false;
+}
+
+// Decides the order of sums, so that nothing but the layout of the grid may matter. Blocks of few
+// elements would leave most of a register empty along their rows; of large ones, a tile has too few.
+bool lies_across(const Grid &grid) {
+  constexpr int64_t kFew = 2 * kLanes;
+  constexpr int64_t kMany = kTileElements / kLanes;
+  return grid.numel_per_block < kFew || (grid.numel_per_block <= kMany && blocks_touch(grid));
+}
+
+// Operand 0 is memory, operand 1 the panel. Neighbours in the panel go inside if they are near in
+// memory too.
+Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_extent,
+              const Extents &block_step, const PanelLayout &layout) {
+  const Extents blocks = rect.extent.row_major();
+  const Extents elements = block_extent.row_major();
+  Nest nest;
+  for (int d = 0; d < rect.extent.size(); ++d) {
+    nest.add(rect.extent[d], grid_step[d], blocks[d] * layout.block_step * kDouble);
+  }
+  for (int d = 0; d < block_extent.size(); ++d) {
+    nest.add(block_extent[d], block_step[d], elements[d] * layout.element_step * kDouble);
+  }
+  nest.compile();
+  nest.pad_to(2);
+  const bool near = nest[1].step[1] == kDouble && nest[1].step[0] <= kCacheLine;
+  if (nest[0].step[1] != kDouble && near) nest.move(1, 0);
+  return nest;
+}
+
+// Calls kernel(args) for the two innermost dimensions of a nest, over all others.
+template <typename Kernel>
+void for_each_box(const Nest &nest, int64_t size, std::byte *x, double *panel, Kernel &&kernel) {
+  BoxArgs args{};
+  args.n = nest[0].extent;
+  args.step = nest[0].step[0] / size;
+  args.panel_step = nest[0].step[1] / kDouble;
+  args.rows = nest[1].extent;
+  args.row_step = nest[1].step[0];
+  args.panel_row_step = nest[1].step[1] / kDouble;
+  nest.for_each_outer(2, [&](const int64_t *offset) {
+    args.x = x + offset[0];
+    args.panel = panel + offset[1] / kDouble;
+    kernel(args);
+  });
+}
+
+}  // namespace
+
+PanelLayout::PanelLayout(const Grid &grid, int64_t blocks) : across(lies_across(grid)) {
+  const int64_t numel_per_block = grid.numel_per_block;
+  const int64_t padded = round_up(across ? blocks : numel_per_block);
+  rows = across ? numel_per_block : padded / kLanes;
+  row_step = across ? padded : kLanes;
+  block_step = across ? 1 : padded;
+  element_step = across ? padded : 1;
+  size = padded * (across ? numel_per_block : blocks);
+  has_padding = size != blocks * numel_per_block;
+}
+
+void gather_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
+                  const PanelLayout &layout, double *panel) {
+  for (const GridLeaf &leaf : grid.leaves) {
+    const Nest nest = box_nest(rect, leaf.grid_x, leaf.block, leaf.block_x, layout);
+    std::byte *x = const_cast<std::byte *>(leaf.x) + dot(rect.low, leaf.grid_x);
+    for_each_box(nest, size_of(leaf.dtype), x, panel, kernels.gather[index_of_dtype(leaf.dtype)]);
+    panel += leaf.numel() * layout.element_step;
+  }
+}
+
+void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
+                   const PanelLayout &layout, double *panel) {
+  for (const GridLeaf &leaf : grid.leaves) {
+    const Nest nest = box_nest(rect, leaf.grid_y, leaf.block, leaf.block_y, layout);
+    std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
+    for_each_box(nest, size_of(leaf.dtype), y, panel, kernels.scatter[index_of_dtype(leaf.dtype)]);
+    panel += leaf.numel() * layout.element_step;
+  }
+}
+
+bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect,
+                  const Rect &part) {
+  Nest nest;
+  for (int d = 0; d < rect.extent.size(); ++d) nest.add(rect.extent[d], leaf.grid_x[d]);
+  for (int d = 0; d < part.extent.size(); ++d) nest.add(part.extent[d], leaf.block_x[d]);
+  nest.compile();
+  nest.pad_to(2);
+  std::byte *x =
+      const_cast<std::byte *>(leaf.x) + dot(rect.low, leaf.grid_x) + dot(part.low, leaf.block_x);
+  const auto kernel = kernels.all_positive[index_of_dtype(leaf.dtype)];
+  bool positive = true;
+  for_each_box(nest, size_of(leaf.dtype), x, nullptr,
+               [&](const BoxArgs &args) { positive = positive && kernel(args); });
+  return positive;
+}
+
+}  // namespace spk

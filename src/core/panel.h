@@ -1,0 +1,34 @@
+// Panels: the elements of many blocks as doubles, laid out so that kernels run along one block or
+// across several, whatever the views are like.
+#pragma once
+
+#include "core/grid.h"
+#include "kernels/kernels.h"
+
+namespace spk {
+
+// Where entry e of block b lies: at b * block_step + e * element_step.
+struct PanelLayout {
+  // For `blocks` blocks of the grid.
+  PanelLayout(const Grid &grid, int64_t blocks);
+
+  bool across;       // kLanes blocks lie across a row of kLanes entries; else one along it
+  int64_t rows;      // of kLanes entries, of one block or of kLanes blocks
+  int64_t row_step;  // doubles between them
+  int64_t block_step;
+  int64_t element_step;
+  int64_t size;      // doubles in all
+  bool has_padding;  // entries that belong to no block
+};
+
+// The elements of the blocks of a box, leaf after leaf; and back, rounded once. `panel` is where
+// the box's first block begins. `grid` and the layout have the same number of elements per block.
+void gather_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
+                  const PanelLayout &layout, double *panel);
+void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
+                   const PanelLayout &layout, double *panel);
+
+// Are all numbers > 0 and finite, in a box of blocks and a part of each?
+bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, const Rect &part);
+
+}  // namespace spk

@@ -1,0 +1,501 @@
+// The conditioned proximal operator of many blocks at once (core/conditioned.cc has the equation).
+//
+// The root nu of ||q|| = t, q = h w / (1 + h nu), is found for a batch of blocks at a time, as many
+// as stay in the nearest cache. Sums over the elements run in kLanes virtual lanes, which belong to
+// one block or are a block each; what is done once a block is done in lanes too, several registers
+// at a time, because one alone would mostly wait. Each lane stops alone.
+//
+// With the moments E_k = sum q^2 p^k / sum q^2 of p = h nu / (1 + h nu), a change of nu to
+// nu (1 + x) makes ||q||^2 exactly (1 - 2 E_1 x + 3 E_2 x^2 - 4 E_3 x^3 + ...) times as large, so
+// that one sweep gives Newton's step y for 1 / ||q|| and two terms beyond it. All p lie in [0, 1],
+// which bounds the next term whatever the block: the error that a step leaves is known.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/conditioned_panel.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+using M = hn::Mask<D>;
+inline constexpr int64_t kRegisters = kLanes / kN;
+inline constexpr int64_t kMostBlocks = 4 * kLanes;  // of a batch
+inline constexpr int64_t kBatchElements = 2048;
+// Rows that are summed as they are; the sums of such chains are added with compensation, so that
+// the error does not grow with the size of a block.
+inline constexpr int64_t kChain = 8;
+inline constexpr int kMoments = 4;
+
+// Weights, conditioners and thresholds between the inverse and the square of this keep all squares
+// and cubes in the range of double, f32 altogether.
+inline constexpr double kRange = 0x1p150;
+
+// One number for each lane of a group, or for each block of a batch.
+template <int64_t kCount>
+struct Numbers {
+  HWY_ALIGN double of[kCount];
+
+  HWY_INLINE V Load(int64_t r) const { return hn::Load(D(), of + r * kN); }
+  HWY_INLINE void Store(int64_t r, V v) { hn::Store(v, D(), of + r * kN); }
+};
+
+using GroupNumbers = Numbers<kLanes>;
+using Scalars = Numbers<kMostBlocks>;
+
+// kLanes partial sums for each block of a batch.
+struct Partials {
+  HWY_ALIGN double of[kMostBlocks][kLanes];
+};
+
+struct Batch {
+  Scalars threshold;
+  Scalars nu;
+  Scalars low, high;  // bounds of nu, not sharp
+  Scalars outcome;    // PanelOutcome, as a number
+  Scalars climbing;   // 1 while the root is being sought
+  Scalars moment[kMoments];
+  Partials partial[kMoments];  // of blocks along rows
+};
+
+HWY_INLINE V Number(PanelOutcome outcome) {
+  return hn::Set(D(), static_cast<double>(outcome));
+}
+
+// The elements of one block along rows, or of kLanes blocks across them.
+struct Group {
+  double *w;
+  const double *h;
+  int64_t rows;
+  int64_t row_step;
+};
+
+// Compensated sum of what `chain(first row, last row)` adds up.
+template <class Chain>
+HWY_INLINE V SumOfChains(int64_t rows, Chain chain) {
+  V total = hn::Zero(D());
+  V lost = hn::Zero(D());
+  for (int64_t row = 0; row < rows; row += kChain) {
+    const V term = chain(row, HWY_MIN(row + kChain, rows));
+    const V sum = hn::Add(total, term);
+    const V part = hn::Sub(sum, total);
+    lost = hn::Add(lost, hn::Add(hn::Sub(total, hn::Sub(sum, part)), hn::Sub(term, part)));
+    total = sum;
+  }
+  return hn::Add(total, lost);
+}
+
+// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w.
+HWY_INLINE void SumNorms(const Group &group, double *const *out) {
+  for (int64_t r = 0; r < kRegisters; ++r) {
+    V weights = hn::Zero(D());
+    V cubes = hn::Zero(D());
+    V fourths = hn::Zero(D());
+    const V products = SumOfChains(group.rows, [&](int64_t row, int64_t end) HWY_ATTR {
+      V chain = hn::Zero(D());
+      for (; row < end; ++row) {
+        const int64_t at = row * group.row_step + r * kN;
+        const V w = hn::LoadU(D(), group.w + at);
+        const V h = hn::LoadU(D(), group.h + at);
+        const V c = hn::Mul(h, w);
+        const V square = hn::Mul(c, c);
+        weights = hn::Add(weights, hn::Mul(w, w));
+        const V cube = hn::Mul(square, h);
+        cubes = hn::Add(cubes, cube);
+        fourths = hn::Add(fourths, hn::Mul(cube, h));
+        chain = hn::Add(chain, square);
+      }
+      return chain;
+    });
+    hn::StoreU(weights, D(), out[0] + r * kN);
+    hn::StoreU(products, D(), out[1] + r * kN);
+    hn::StoreU(cubes, D(), out[2] + r * kN);
+    hn::StoreU(fourths, D(), out[3] + r * kN);
+  }
+}
+
+// Lanes of sum q^2 p^k, k = 0 to 3.
+HWY_INLINE void SumMoments(const Group &group, const double *nus, double *const *out) {
+  const V one = hn::Set(D(), 1.0);
+  for (int64_t r = 0; r < kRegisters; ++r) {
+    const V nu = hn::LoadU(D(), nus + r * kN);
+    V first = hn::Zero(D());
+    V second = hn::Zero(D());
+    V third = hn::Zero(D());
+    const V squares = SumOfChains(group.rows, [&](int64_t row, int64_t end) HWY_ATTR {
+      V chain = hn::Zero(D());
+      for (; row < end; ++row) {
+        const int64_t at = row * group.row_step + r * kN;
+        const V h = hn::LoadU(D(), group.h + at);
+        const V c = hn::Mul(h, hn::LoadU(D(), group.w + at));
+        const V shrink = hn::Div(one, hn::Add(hn::Mul(h, nu), one));
+        const V p = hn::Sub(one, shrink);
+        const V q = hn::Mul(c, shrink);
+        const V term0 = hn::Mul(q, q);
+        const V term1 = hn::Mul(term0, p);
+        const V term2 = hn::Mul(term1, p);
+        const V term3 = hn::Mul(term2, p);
+        chain = hn::Add(chain, term0);
+        first = hn::Add(first, term1);
+        second = hn::Add(second, term2);
+        third = hn::Add(third, term3);
+      }
+      return chain;
+    });
+    hn::StoreU(squares, D(), out[0] + r * kN);
+    hn::StoreU(first, D(), out[1] + r * kN);
+    hn::StoreU(second, D(), out[2] + r * kN);
+    hn::StoreU(third, D(), out[3] + r * kN);
+  }
+}
+
+// Adds up the lanes of kLanes blocks: neighbours first, the same tree on every target.
+HWY_INLINE void Fold(const double *partial, double *sums) {
+  HWY_ALIGN double halves[2 * kLanes];
+  for (int64_t i = 0; i < 2 * kLanes; i += kN) {
+    V a, b, c, d;
+    hn::LoadInterleaved4(D(), partial + 4 * i, a, b, c, d);
+    hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, d)), D(), halves + i);
+  }
+  for (int64_t i = 0; i < kLanes; i += kN) {
+    V a, b;
+    hn::LoadInterleaved2(D(), halves + 2 * i, a, b);
+    hn::Store(hn::Add(a, b), D(), sums + i);
+  }
+}
+
+// Are conditioners of the lanes of a group within kRange? `of` is set to 1 or 0.
+HWY_INLINE void CheckRange(const Group &group, double *of) {
+  for (int64_t r = 0; r < kRegisters; ++r) {
+    V least = hn::Set(D(), 1.0);
+    V most = hn::Set(D(), 1.0);
+    for (int64_t row = 0; row < group.rows; ++row) {
+      const V h = hn::LoadU(D(), group.h + row * group.row_step + r * kN);
+      least = hn::Min(least, h);
+      most = hn::Max(most, h);
+    }
+    const M in_range =
+        hn::And(hn::Ge(least, hn::Set(D(), 1.0 / kRange)), hn::Le(most, hn::Set(D(), kRange)));
+    hn::StoreU(hn::IfThenElseZero(in_range, hn::Set(D(), 1.0)), D(), of + r * kN);
+  }
+}
+
+// A batch of a panel, and what is done to all of its elements. Groups are of one block, or of kLanes
+// if blocks lie across.
+class Blocks {
+ public:
+  HWY_INLINE Blocks(const ConditionedPanel &panel, int64_t first, int64_t count)
+      : panel_(panel), first_(first), count_(count), width_(panel.across ? kLanes : 1) {}
+
+  // batch->moment becomes the sums of SumNorms.
+  HWY_INLINE void Norms(Batch *batch) const {
+    Sum(batch, [&](const Group &group, const double *, double *const *out)
+                   HWY_ATTR { SumNorms(group, out); });
+  }
+
+  // batch->moment becomes the sums of SumMoments at batch->nu.
+  HWY_INLINE void Moments(Batch *batch) const {
+    Sum(batch, [&](const Group &group, const double *nu, double *const *out)
+                   HWY_ATTR { SumMoments(group, nu, out); });
+  }
+
+  // 1 where conditioners are within kRange.
+  HWY_INLINE void InRange(Scalars *result) const {
+    std::fill_n(result->of, kMostBlocks, 1.0);
+    if (!panel_.wide) return;
+    for (int64_t b = 0; b < count_; b += width_) {
+      GroupNumbers lanes;
+      CheckRange(GroupOf(b), lanes.of);
+      if (panel_.across) {
+        std::copy_n(lanes.of, kLanes, result->of + b);
+      } else {
+        result->of[b] = *std::min_element(lanes.of, lanes.of + kLanes);
+      }
+    }
+  }
+
+  // w becomes w h nu / (1 + h nu) in blocks that live, +0 in dead ones.
+  HWY_INLINE void Shrink(const Batch &batch) const {
+    for (int64_t b = 0; b < count_; b += width_) {
+      const GroupNumbers nu = LanesOf(batch.nu, b);
+      const GroupNumbers outcome = LanesOf(batch.outcome, b);
+      ShrinkGroup(GroupOf(b), nu, outcome);
+    }
+  }
+
+ private:
+  HWY_INLINE Group GroupOf(int64_t block) const {
+    const int64_t at = (first_ + block) * panel_.block_step;
+    return {panel_.w + at, panel_.h + at, panel_.rows, panel_.row_step};
+  }
+
+  // What the lanes of the group at `block` stand for.
+  HWY_INLINE GroupNumbers LanesOf(const Scalars &scalars, int64_t block) const {
+    GroupNumbers lanes;
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      lanes.Store(r, panel_.across ? hn::Load(D(), scalars.of + block + r * kN)
+                                   : hn::Set(D(), scalars.of[block]));
+    }
+    return lanes;
+  }
+
+  HWY_INLINE bool AnyClimbs(const Batch &batch, int64_t block) const {
+    const double *climbing = batch.climbing.of + block;
+    return std::any_of(climbing, climbing + width_, [](double one) { return one > 0.0; });
+  }
+
+  // Groups whose roots have been found are left out.
+  template <class Fn>
+  HWY_INLINE void Sum(Batch *batch, Fn fn) const {
+    for (int64_t b = 0; b < count_; b += width_) {
+      if (!AnyClimbs(*batch, b)) continue;
+      double *out[kMoments];
+      for (int k = 0; k < kMoments; ++k) {
+        out[k] = panel_.across ? batch->moment[k].of + b : batch->partial[k].of[b];
+      }
+      fn(GroupOf(b), LanesOf(batch->nu, b).of, out);
+    }
+    if (panel_.across) return;
+    for (int64_t b = 0; b < count_; b += kLanes) {
+      for (int k = 0; k < kMoments; ++k) Fold(batch->partial[k].of[b], batch->moment[k].of + b);
+    }
+  }
+
+  static HWY_INLINE void ShrinkGroup(const Group &group, const GroupNumbers &nus,
+                                     const GroupNumbers &outcomes) {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const V nu = nus.Load(r);
+      const V outcome = outcomes.Load(r);
+      const M dead = hn::Eq(outcome, Number(kPanelDead));
+      const M shrunk =
+          hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
+      if (hn::AllTrue(D(), shrunk)) {
+        ShrinkRows(group, r, nu, [](V x, V) HWY_ATTR { return x; });
+      } else {
+        ShrinkRows(group, r, nu, [&](V x, V w) HWY_ATTR {
+          return hn::IfThenZeroElse(dead, hn::IfThenElse(shrunk, x, w));
+        });
+      }
+    }
+  }
+
+  template <class Choose>
+  static HWY_INLINE void ShrinkRows(const Group &group, int64_t r, V nu, Choose choose) {
+    const V one = hn::Set(D(), 1.0);
+    for (int64_t row = 0; row < group.rows; ++row) {
+      const int64_t at = row * group.row_step + r * kN;
+      const V w = hn::LoadU(D(), group.w + at);
+      const V ratio = hn::Mul(hn::LoadU(D(), group.h + at), nu);
+      const V x = hn::Div(hn::Mul(w, ratio), hn::Add(ratio, one));
+      hn::StoreU(choose(x, w), D(), group.w + at);
+    }
+  }
+
+  const ConditionedPanel &panel_;
+  const int64_t first_;
+  const int64_t count_;
+  const int64_t width_;
+};
+
+// Decides what needs no root, and finds a start and bounds for the rest.
+//
+// With N = ||c|| and z = nu N / ||w||, f(z) = N / ||q|| is concave: it rises from 1 with a slope
+// R = sum c^2 h ||w|| / N^3 >= 1, bends by f'' = -3 V, V the variance of h ||w|| / N under weights
+// c^2, and nears a slope of 1. f = (1 + (R + D) z + D z^2) / (1 + D z) has all of this for
+// D = 3 V / (2 (R - 1)), which is 1 for h that hardly differ; f = N / t is a quadratic equation. The
+// bounds (N / t - 1) / R <= z <= N / t - 1 hold for any h.
+HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
+  const V zero = hn::Zero(D());
+  const V one = hn::Set(D(), 1.0);
+  const V two = hn::Set(D(), 2.0);
+  const V t = batch->threshold.Load(r);
+  const V weights = batch->moment[0].Load(r);
+  const V products = batch->moment[1].Load(r);
+  const V norm = hn::Sqrt(products);
+  const V tau = hn::Div(norm, t);
+  const V rms = hn::Div(norm, hn::Sqrt(weights));
+  const V slope = hn::Max(hn::Div(hn::Div(batch->moment[2].Load(r), products), rms), one);
+  const V excess = hn::Sub(tau, one);
+
+  const V mean = hn::Div(batch->moment[2].Load(r), products);
+  const V variance = hn::Div(
+      hn::Sub(hn::Div(batch->moment[3].Load(r), products), hn::Mul(mean, mean)), hn::Mul(rms, rms));
+  const V steepness = hn::Sub(slope, one);
+  const V bend = hn::Div(hn::Mul(hn::Set(D(), 1.5), variance), steepness);
+  const V bounded = hn::Min(hn::Max(bend, hn::Set(D(), 0.01)), hn::Set(D(), 100.0));
+  const V d = hn::IfThenElse(hn::Gt(steepness, hn::Set(D(), 1e-4)), bounded, one);
+  // d z^2 + 2 half z = excess
+  const V half = hn::Mul(hn::Sub(slope, hn::Mul(d, excess)), hn::Set(D(), 0.5));
+  const V root = hn::Sqrt(hn::Add(hn::Mul(half, half), hn::Mul(d, excess)));
+  const V modelled = hn::IfThenElse(hn::Gt(half, zero), hn::Div(excess, hn::Add(root, half)),
+                                    hn::Div(hn::Sub(root, half), d));
+  // Conditioners that differ by orders of magnitude are not like that: from above, a first step
+  // finds the lower bound that the asymptote gives.
+  const V z = hn::IfThenElse(hn::Gt(slope, hn::Set(D(), 16.0)), excess, modelled);
+  const V least = hn::Div(excess, slope);
+  batch->nu.Store(r, hn::Div(hn::Min(hn::Max(z, least), excess), rms));
+  // Factors of 2, because the excess may have lost bits.
+  batch->low.Store(r, hn::Div(least, hn::Add(rms, rms)));
+  batch->high.Store(r, hn::Div(hn::Mul(excess, two), rms));
+
+  const V infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
+  const M plain_weights =
+      hn::And(hn::Le(weights, hn::Set(D(), kRange * kRange)), hn::Gt(in_range, zero));
+  const M plain = hn::And(plain_weights, hn::And(hn::Ge(t, hn::Set(D(), 1.0 / kRange)),
+                                                 hn::Le(t, hn::Set(D(), kRange))));
+  // Nearer to the threshold than this, a norm is compared to the last bit.
+  constexpr double kNear = 0x1p-40;
+  const M below = hn::And(plain, hn::Lt(tau, hn::Set(D(), 1.0 - kNear)));
+  const M above = hn::And(plain, hn::Gt(tau, hn::Set(D(), 1.0 + kNear)));
+  const M number = hn::Eq(weights, weights);
+  const M dead = hn::Or(below, hn::And(number, hn::Eq(t, infinity)));
+  const M unchanged = hn::And(number, hn::Eq(t, zero));
+  V outcome = Number(kPanelUnsolved);
+  outcome = hn::IfThenElse(above, Number(kPanelOutOfSteps), outcome);
+  outcome = hn::IfThenElse(dead, Number(kPanelDead), outcome);
+  outcome = hn::IfThenElse(unchanged, Number(kPanelUnchanged), outcome);
+  batch->outcome.Store(r, outcome);
+  batch->climbing.Store(r, hn::IfThenElseZero(above, one));
+}
+
+// One step towards the root, in lanes that climb.
+HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
+  const V one = hn::Set(D(), 1.0);
+  const V zero = hn::Zero(D());
+  const V t = batch->threshold.Load(r);
+  const V nu = batch->nu.Load(r);
+  const V square = batch->moment[0].Load(r);
+  const V share = hn::Div(one, square);
+  const V e1 = hn::Mul(batch->moment[1].Load(r), share);
+  const V e2 = hn::Mul(batch->moment[2].Load(r), share);
+  const V e3 = hn::Mul(batch->moment[3].Load(r), share);
+
+  // ||q|| / t - 1, with no cancellation but that of the sum.
+  const V quotient = hn::Div(square, hn::Mul(t, t));
+  const V excess = hn::Div(hn::Sub(quotient, one), hn::Add(hn::Sqrt(quotient), one));
+  // 1 / ||q|| in powers of x: 1 + e1 (x + a x^2 + b x^3 + ...).
+  const V inverse = hn::Div(one, e1);
+  const V y = hn::Mul(excess, inverse);
+  const V e1_square = hn::Mul(e1, e1);
+  const V spread = hn::Mul(hn::Max(hn::Sub(e2, e1_square), zero), inverse);
+  const V a = hn::Mul(hn::Set(D(), -1.5), spread);
+  const V b = hn::Add(
+      hn::Sub(hn::Mul(hn::Mul(hn::Set(D(), 2.0), e3), inverse), hn::Mul(hn::Set(D(), 4.5), e2)),
+      hn::Mul(hn::Set(D(), 2.5), e1_square));
+  // Its inverse as a fraction: x = y / (1 + a y + (b - a^2) y^2).
+  const V ay = hn::Mul(a, y);
+  const V cy2 = hn::Mul(hn::Mul(hn::Sub(b, hn::Mul(a, a)), y), y);
+  const V fraction = hn::Div(y, hn::Add(hn::Add(one, ay), cy2));
+  const M tame =
+      hn::And(hn::Le(hn::Abs(ay), hn::Set(D(), 0.5)), hn::Le(hn::Abs(cy2), hn::Set(D(), 0.25)));
+  const V x = hn::IfThenElse(tame, fraction, y);
+
+  // 1 / ||q|| is concave in nu: Newton's own step never passes the root, but for what rounding did
+  // to the excess.
+  const V certain = hn::Mul(hn::Sub(excess, hn::Set(D(), 0x1p-48)), inverse);
+  const V low = hn::Max(batch->low.Load(r), hn::Add(nu, hn::Mul(nu, certain)));
+  const M below = hn::Gt(excess, zero);
+  const V high = hn::IfThenElse(below, batch->high.Load(r), hn::Min(batch->high.Load(r), nu));
+  const V next = hn::Min(hn::Max(hn::Add(nu, hn::Mul(nu, x)), low), high);
+
+  // What a step of |y| <= 1/16 leaves is below 3 spread y^4, the most among millions of
+  // distributions of p, if the sums of the moments, which are not compensated, do not spoil it. Or
+  // the equation is solved for a threshold next to t.
+  const V y2 = hn::Mul(y, y);
+  const V left = hn::Mul(hn::Mul(hn::Set(D(), 16.0), spread), hn::Mul(y2, y2));
+  const M foreseen =
+      hn::And(hn::Le(left, hn::Set(D(), tolerance)), hn::Le(hn::Abs(y), hn::Set(D(), 0.0625)));
+  const M solved = hn::Le(hn::Abs(excess), hn::Set(D(), 0x1p-51));
+  const M still = hn::Le(hn::Abs(hn::Sub(next, nu)), hn::Mul(hn::Set(D(), tolerance), next));
+  const M done = hn::Or(hn::Or(foreseen, solved), still);
+
+  const M climbing = hn::Gt(batch->climbing.Load(r), zero);
+  // Squares that vanished, as they may among conditioners of all magnitudes.
+  const M lost = hn::And(climbing, hn::Not(hn::Ge(square, hn::Set(D(), 0x1p-900))));
+  const M moves = hn::AndNot(lost, climbing);
+  const M stops = hn::And(moves, done);
+  batch->low.Store(r, hn::IfThenElse(moves, low, batch->low.Load(r)));
+  batch->high.Store(r, hn::IfThenElse(moves, high, batch->high.Load(r)));
+  batch->nu.Store(r, hn::IfThenElse(moves, next, nu));
+  V outcome = batch->outcome.Load(r);
+  outcome = hn::IfThenElse(stops, Number(kPanelShrunk), outcome);
+  outcome = hn::IfThenElse(lost, Number(kPanelUnsolved), outcome);
+  batch->outcome.Store(r, outcome);
+  batch->climbing.Store(r, hn::IfThenElseZero(hn::AndNot(done, moves), one));
+}
+
+// Out of steps: Newton's own iterate, which like all of them lies below the root.
+HWY_INLINE void SettleRegister(int64_t r, Batch *batch) {
+  const M climbing = hn::Gt(batch->climbing.Load(r), hn::Zero(D()));
+  batch->nu.Store(r, hn::IfThenElse(climbing, batch->low.Load(r), batch->nu.Load(r)));
+}
+
+// `registers` hold the batch.
+HWY_INLINE bool Climbs(const Batch &batch, int64_t registers) {
+  V any = hn::Zero(D());
+  for (int64_t r = 0; r < registers; ++r) any = hn::Max(any, batch.climbing.Load(r));
+  return !hn::AllFalse(D(), hn::Gt(any, hn::Zero(D())));
+}
+
+HWY_INLINE void SolveBatch(const ConditionedPanel &panel, int64_t first, int64_t count,
+                           Batch *batch) {
+  const Blocks blocks(panel, first, count);
+  const int64_t registers = (count + kN - 1) / kN;
+  std::copy_n(panel.threshold + first, count, batch->threshold.of);
+  std::fill_n(batch->climbing.of, kMostBlocks, 1.0);
+  blocks.Norms(batch);
+  Scalars in_range;
+  blocks.InRange(&in_range);
+  for (int64_t r = 0; r < registers; ++r) StartRegister(r, in_range.Load(r), batch);
+  // Lanes without a block: what they hold is of no use to anyone.
+  std::fill_n(batch->climbing.of + count, kMostBlocks - count, 0.0);
+  for (int i = 0; i < panel.max_iter && Climbs(*batch, registers); ++i) {
+    blocks.Moments(batch);
+    for (int64_t r = 0; r < registers; ++r) StepRegister(r, panel.tolerance, batch);
+  }
+  for (int64_t r = 0; r < registers; ++r) SettleRegister(r, batch);
+  blocks.Shrink(*batch);
+  for (int64_t b = 0; b < count; ++b) {
+    panel.outcome[first + b] = static_cast<PanelOutcome>(batch->outcome.of[b]);
+  }
+}
+
+// As many whole groups of lanes as have about kBatchElements.
+HWY_INLINE int64_t BlocksPerBatch(const ConditionedPanel &panel) {
+  const int64_t elements = panel.across ? panel.rows : panel.rows * kLanes;
+  const int64_t blocks = kBatchElements / elements / kLanes * kLanes;
+  return HWY_MAX(kLanes, HWY_MIN(blocks, kMostBlocks));
+}
+
+void SolvePanel(const ConditionedPanel &panel) {
+  Batch batch = {};
+  const int64_t step = BlocksPerBatch(panel);
+  for (int64_t first = 0; first < panel.blocks; first += step) {
+    SolveBatch(panel, first, HWY_MIN(step, panel.blocks - first), &batch);
+  }
+}
+
+void FillConditionedPanel(Kernels *table) {
+  table->conditioned_panel = SolvePanel;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillConditionedPanel);
+void fill_conditioned_panel(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillConditionedPanel)(table);
+}
+}  // namespace spk
+#endif

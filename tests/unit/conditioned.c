@@ -1,0 +1,265 @@
+/* Conditioned soft thresholding of many blocks at once: no block may tell who its neighbours are. */
+#include <float.h>
+
+#include "support.h"
+
+enum { kKinds = 12, kMostBlocks = 37, kMostElements = 40 };
+
+/* The same numbers on every machine, in [0, 1). */
+static double uniform(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (double)(*state >> 11) * 0x1p-53;
+}
+
+/* Fills a block of one of kKinds: some are solved in a step, some in many, some not at all. */
+static void fill_block(int kind, double *w, double *h, int64_t count, double *threshold,
+                       uint64_t *state) {
+  double squares = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    w[i] = uniform(state) - 0.5;
+    h[i] = uniform(state) + 0.1;
+    if (kind == 1) h[i] = 3;
+    if (kind == 2) h[i] = exp2(floor(uniform(state) * 60) - 30);
+    if (kind == 3) h[i] = exp2(floor(uniform(state) * 40) - 20);
+    if (kind == 3) w[i] = 1 / h[i];
+    if (kind == 4) h[i] = exp2(floor(uniform(state) * 1000) - 500);
+    if (kind == 5) w[i] *= 0x1p-1000;
+    squares += h[i] * w[i] * h[i] * w[i];
+  }
+  const double part[kKinds] = {0.3, 0.3, 0.5, 1e-3, 0.5, 0.5, 1 - 0x1p-45, 1.5, 0, 0.5, 0.5, 0};
+  *threshold = sqrt(squares) * part[kind];
+  if (kind == 9) w[count / 2] = NAN;
+  if (kind == 10) w[count - 1] = -INFINITY;
+  if (kind == 11) *threshold = INFINITY;
+}
+
+static spk_soft_options options_in(const spk_buffer *conditioners, double atol, int max_iter) {
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.conditioners = conditioners;
+  options.atol = atol;
+  options.max_iter = max_iter;
+  return options;
+}
+
+/* Shrinks blocks that follow each other. */
+static spk_report shrink_blocks(spk_buffer weights, spk_buffer conditioners, spk_buffer thresholds,
+                                int64_t numel_per_block, double atol, int max_iter) {
+  spk_view *view = NULL;
+  spk_block *block = NULL;
+  assert_ok(spk_view_create(weights.dtype, 1, &weights.numel, NULL, 0, &view));
+  assert_ok(spk_block_create(view, 1, &numel_per_block, NULL, &block));
+  const spk_soft_options options = options_in(&conditioners, atol, max_iter);
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  const spk_status status =
+      spk_block_soft_threshold(NULL, block, &weights, NULL, 1, &thresholds, &options, &report);
+  assert_int_equal(status, report.not_converged ? SPK_NOT_CONVERGED : SPK_OK);
+  spk_block_release(block);
+  spk_view_release(view);
+  return report;
+}
+
+/* All blocks at once, and one by one: the same bits, and as many that ran out of steps. */
+static void check_batch(int64_t blocks, int64_t n, double atol, int max_iter, uint64_t seed) {
+  static double w[kMostBlocks * kMostElements];
+  static double h[kMostBlocks * kMostElements];
+  static double alone[kMostBlocks * kMostElements];
+  static double thresholds[kMostBlocks];
+  uint64_t state = seed;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int kind = (int)(uniform(&state) * kKinds);
+    fill_block(kind, w + b * n, h + b * n, n, thresholds + b, &state);
+  }
+  memcpy(alone, w, (size_t)(blocks * n) * sizeof *w);
+  int64_t unconverged = 0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const spk_buffer one = {alone + b * n, n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer metric = {h + b * n, n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer threshold = {thresholds + b, 1, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+    unconverged += shrink_blocks(one, metric, threshold, n, atol, max_iter).not_converged;
+  }
+  const spk_buffer all = {w, blocks * n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer metric = {h, blocks * n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer given = {thresholds, blocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_report report = shrink_blocks(all, metric, given, n, atol, max_iter);
+  assert_int_equal(report.not_converged, unconverged);
+  if (memcmp(w, alone, (size_t)(blocks * n) * sizeof *w) != 0) {
+    fail_msg("%d blocks of %d elements differ from what each is alone", (int)blocks, (int)n);
+  }
+}
+
+static void blocks_do_not_depend_on_their_neighbours(void **state) {
+  (void)state;
+  for (int64_t n = 1; n <= kMostElements; ++n) {
+    for (int64_t blocks = 2; blocks <= kMostBlocks; blocks += 5) {
+      const uint64_t seed = (uint64_t)(1000 * n + blocks);
+      check_batch(blocks, n, 0, 64, seed);
+      check_batch(blocks, n, 1e-8, 20, seed + 1);
+      check_batch(blocks, n, 0, 2, seed + 2);
+    }
+  }
+}
+
+/* One element has the norm in the metric, another the norm without: their quotient is no guide to
+ * the root, and the way back from it must not leave a trace. */
+static void a_start_far_above_the_root_does_no_harm(void **state) {
+  (void)state;
+  double h[] = {0x1p48, 0x1.8p-72};
+  double w[] = {-0x1p-7, 1};
+  double thresholds[] = {0x1p29};
+  shrink_blocks(F64(w), F64(h), F64(thresholds), 2, 0, 64);
+  /* nu = (||h.w|| / t - 1) / h[0] */
+  const double nu = 4095 * 0x1p-48;
+  assert_near(w[0], -0x1p-7 * 4095 / 4096, 0x1p-58);
+  assert_near(w[1], h[1] * nu, 20 * 0x1p-53 * h[1] * nu);
+}
+
+/* Columns are solved across registers; with equal conditioners the result is known. */
+static void columns_and_permuted_views_shrink(void **state) {
+  (void)state;
+  const char *const views[] = {"(20,13)", "(20,13):(1,20)", "(20,13):(-13,-1)+259",
+                               "(20,13):(26,2)"};
+  static float x[520];
+  static float h[520];
+  float threshold[] = {20};
+  for (int i = 0; i < 520; ++i) h[i] = 2;
+  for (int64_t v = 0; v < COUNT(views); ++v) {
+    for (int i = 0; i < 520; ++i) x[i] = i % 2 ? 5 : -5;
+    spk_block *block = blocks_of(SPK_F32, views[v], DIMS(20, 1));
+    const spk_buffer conditioners = F32(h);
+    const spk_soft_options options = options_in(&conditioners, 0, 64);
+    const spk_buffer one = {threshold, 1, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    assert_ok(spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &one, &options, NULL));
+    /* |w| (1 - t / (h ||w||)) */
+    const double left = 5 * (1 - 20 / (2 * 5 * sqrt(20)));
+    for (int i = 0; i < 520; ++i) {
+      const bool used = v < 3 ? i < 260 : i % 2 == 0;
+      const double want = used ? left : 5;
+      assert_near(x[i], i % 2 ? want : -want, used ? 3e-7 : 0);
+    }
+    spk_block_release(block);
+  }
+}
+
+/* Elements are compared and shrunk as a plain loop would. */
+static void elements_of_any_kind_stand_anywhere(void **state) {
+  (void)state;
+  const float special[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 0.75f, -0.75f, FLT_MIN, FLT_MAX};
+  for (int64_t count = 1; count <= kMostElements; ++count) {
+    for (int64_t at = 0; at < count; ++at) {
+      float w[kMostElements];
+      float h[kMostElements];
+      float want[kMostElements];
+      float thresholds[] = {1.5f};
+      for (int64_t i = 0; i < count; ++i) {
+        w[i] = (float)(i - 7) / 4;
+        h[i] = (float)(1 + i % 3);
+      }
+      w[at] = special[at % COUNT(special)];
+      h[at] = 2;
+      for (int64_t i = 0; i < count; ++i) {
+        const double left = fabs((double)w[i]) - 1.5 / (double)h[i];
+        want[i] = isnan(w[i]) ? NAN : left <= 0 ? 0 : (float)copysign(left, w[i]);
+      }
+      const spk_buffer weights = {w, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+      const spk_buffer metric = {h, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+      shrink_blocks(weights, metric, F32(thresholds), 1, 0, 64);
+      expect_f32(w, want, count, __FILE__, __LINE__);
+    }
+  }
+}
+
+/* |w| h is t but for the last bits of the exact product. */
+static void products_next_to_the_threshold_are_told_apart(void **state) {
+  (void)state;
+  const double w = 1 + 0x1p-30;
+  const double h = 1 + 0x1p-31;
+  /* w h = 1 + 2^-30 + 2^-31 + 2^-61 */
+  double x[] = {w, -w, w, w, w, w, w, w, w};
+  double metric[] = {h, h, h, h, h, h, h, h, h};
+  const double below = 1 + 0x1p-30 + 0x1p-31;
+  double thresholds[] = {below, below + DBL_EPSILON, below, 2, below, 0.5, INFINITY, 0, below};
+  const spk_report report = shrink_blocks(F64(x), F64(metric), F64(thresholds), 1, 0, 64);
+  assert_i64(&report.total, 9, -1, 6, 0, 0);
+  assert_f64(x + 1, 0);
+  assert_f64(x + 3, 0);
+  assert_true(x[5] > 0.49);
+  assert_f64(x + 6, 0, w);
+}
+
+/* --- refusals ------------------------------------------------------------------------------ */
+
+static void set_number(void *array, int32_t dtype, int64_t at, double value, uint16_t word) {
+  if (dtype == SPK_F32) ((float *)array)[at] = (float)value;
+  if (dtype == SPK_F64) ((double *)array)[at] = value;
+  if (dtype == SPK_F16 || dtype == SPK_BF16) ((uint16_t *)array)[at] = word;
+}
+
+static void bad_conditioners_are_refused_wherever_they_are(void **state) {
+  (void)state;
+  enum { kCount = 75, kBlock = 5 };
+  const struct {
+    double value;
+    const char *text;
+    uint16_t half, brain;
+  } bad[] = {{0, "0", 0, 0},
+             {-0.0, "-0", 0x8000, 0x8000},
+             {-1, "-1", 0xbc00, 0xbf80},
+             {INFINITY, "inf", 0x7c00, 0x7f80},
+             {NAN, "NaN", 0x7e00, 0x7fc0}};
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  double h[kCount];
+  float x[kCount];
+  float thresholds[] = {1};
+  spk_block *block = blocks_of(SPK_F32, "(75)", DIMS(kBlock));
+  for (int64_t d = 0; d < COUNT(dtypes); ++d) {
+    for (int64_t at = 0; at < kCount; ++at) {
+      const int64_t b = at % COUNT(bad);
+      for (int64_t i = 0; i < kCount; ++i) {
+        x[i] = 2;
+        set_number(h, dtypes[d], i, 1, dtypes[d] == SPK_F16 ? 0x3c00 : 0x3f80);
+      }
+      set_number(h, dtypes[d], at, bad[b].value, dtypes[d] == SPK_F16 ? bad[b].half : bad[b].brain);
+      const spk_buffer metric = {h, kCount, dtypes[d], SPK_LAYOUT_CONTIGUOUS, NULL};
+      const spk_soft_options options = options_in(&metric, 0, 64);
+      char message[200];
+      /* The least of zeros is told as +0. */
+      snprintf(message, sizeof message,
+               "conditioners[0]: got %s in block (%d), expected numbers > 0 and finite",
+               bad[b].value == 0 ? "0" : bad[b].text, (int)(at / kBlock));
+      assert_fails(SPK_INVALID_ARGUMENT, message,
+                   spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds),
+                                            &options, NULL));
+      for (int64_t i = 0; i < kCount; ++i) assert_f32(x + i, 2);
+    }
+  }
+  spk_block_release(block);
+}
+
+/* The least and the largest that are allowed. */
+static void conditioners_at_the_ends_of_the_range_are_accepted(void **state) {
+  (void)state;
+  uint16_t half[] = {0x0001, 0x7bff};
+  float single[] = {0x1p-149f, FLT_MAX};
+  double wide[] = {0x1p-1074, DBL_MAX};
+  const spk_buffer metrics[] = {CONTIGUOUS(half, SPK_F16), CONTIGUOUS(half, SPK_BF16),
+                                CONTIGUOUS(single, SPK_F32), CONTIGUOUS(wide, SPK_F64)};
+  float thresholds[] = {1};
+  for (int64_t i = 0; i < COUNT(metrics); ++i) {
+    float x[] = {1, 1};
+    shrink_blocks(F32(x), metrics[i], F32(thresholds), 2, 0, 64);
+    assert_true(x[0] >= 0 && x[0] < 1e-4f && x[1] > 0.9f && x[1] <= 1);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(blocks_do_not_depend_on_their_neighbours),
+      TEST(a_start_far_above_the_root_does_no_harm),
+      TEST(columns_and_permuted_views_shrink),
+      TEST(elements_of_any_kind_stand_anywhere),
+      TEST(products_next_to_the_threshold_are_told_apart),
+      TEST(bad_conditioners_are_refused_wherever_they_are),
+      TEST(conditioners_at_the_ends_of_the_range_are_accepted),
+  };
+  return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
+}
