@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/select_many.h"
+
 namespace spk {
 
 enum DtypeIndex { kF32, kF64, kF16, kBf16, kDtypes };
@@ -111,6 +113,7 @@ struct Kernels {
   // Scores to integers of the same order; see select.cc.
   void (*rank_keys)(const double *scores, int64_t n, uint64_t *keys);
   void (*select_few)(const SelectFewArgs &args);
+  KeyKernels keys[kKeyWidths];
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

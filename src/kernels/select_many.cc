@@ -1,0 +1,415 @@
+// Exact selection among many blocks, by counting: nothing is sorted. A few keys, taken at places
+// that do not depend on the data, tell two keys between which the k-th largest almost certainly
+// lies; one pass counts what is above and below them and collects what is between. Where the guess
+// missed, the counts tell on which side to look: the result is exact whatever was guessed.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/select_many.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+template <class K>
+using KeyTag = hn::ScalableTag<K>;
+template <class K>
+using KeyVec = hn::Vec<KeyTag<K>>;
+
+template <class K>
+HWY_INLINE int64_t KeyLanes() {
+  return static_cast<int64_t>(hn::Lanes(KeyTag<K>()));
+}
+
+template <class K>
+inline constexpr size_t kMaxKeyLanes = hn::MaxLanes(KeyTag<K>());
+
+// KeyRule in registers.
+template <class K>
+class Rule {
+ public:
+  explicit HWY_INLINE Rule(const KeyRule &rule)
+      : magnitude_(hn::Set(KeyTag<K>(), static_cast<K>(rule.magnitude))),
+        highest_(hn::Set(KeyTag<K>(), static_cast<K>(rule.highest))) {}
+
+  HWY_INLINE KeyVec<K> Key(KeyVec<K> word) const {
+    return hn::Min(hn::And(word, magnitude_), highest_);
+  }
+
+ private:
+  KeyVec<K> magnitude_;
+  KeyVec<K> highest_;
+};
+
+template <class K>
+HWY_INLINE K KeyOf(const KeyRule &rule, K word) {
+  return static_cast<K>(rule.key(word));
+}
+
+// --- counting ---------------------------------------------------------------------------------
+
+// Writes the chosen lanes of a vector; room for a whole vector. Returns how many.
+template <class K, class M>
+HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
+  const KeyTag<K> d;
+  hn::StoreU(hn::Compress(keys, chosen), d, out);
+  return static_cast<int64_t>(hn::CountTrue(d, chosen));
+}
+
+// Lanes in which a mask was true, over many vectors.
+template <class K>
+class LaneCounter {
+ public:
+  template <class M>
+  HWY_INLINE void Add(M mask) {
+    count_ += static_cast<int64_t>(hn::CountTrue(KeyTag<K>(), mask));
+  }
+  HWY_INLINE int64_t Total() const { return count_; }
+
+ private:
+  int64_t count_ = 0;
+};
+
+// `kCollect`: are the keys strictly inside the bracket written to `between`?
+template <class K, bool kCollect>
+HWY_INLINE BracketCounts CountIn(const Words &words, const Bracket &bracket, K *between) {
+  const KeyTag<K> d;
+  const Rule<K> rule(words.rule);
+  const auto *word = static_cast<const K *>(words.data);
+  const auto low = static_cast<K>(bracket.low);
+  const auto high = static_cast<K>(bracket.high);
+  const KeyVec<K> lows = hn::Set(d, low);
+  const KeyVec<K> highs = hn::Set(d, high);
+  LaneCounter<K> above;
+  LaneCounter<K> below_high;
+  LaneCounter<K> below_low;
+  int64_t inside = 0;
+  int64_t i = 0;
+  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    const KeyVec<K> key = rule.Key(hn::LoadU(d, word + i));
+    const auto is_below_high = hn::Lt(key, highs);
+    above.Add(hn::Gt(key, highs));
+    below_high.Add(is_below_high);
+    below_low.Add(hn::Lt(key, lows));
+    const auto chosen = hn::And(is_below_high, hn::Gt(key, lows));
+    if constexpr (kCollect) {
+      inside += Collect(key, chosen, between + inside);
+    } else {
+      inside += static_cast<int64_t>(hn::CountTrue(d, chosen));
+    }
+  }
+  BracketCounts counts;
+  counts.above = above.Total();
+  counts.at_high = i - below_high.Total() - above.Total();
+  counts.at_low = below_high.Total() - below_low.Total() - inside;
+  for (; i < words.count; ++i) {
+    const K key = KeyOf(words.rule, word[i]);
+    counts.above += key > high;
+    counts.at_high += key == high;
+    counts.at_low += key == low && key != high;
+    if (key <= low || key >= high) continue;
+    if constexpr (kCollect) between[inside] = key;
+    ++inside;
+  }
+  counts.between = inside;
+  return counts;
+}
+
+template <class K>
+HWY_NOINLINE BracketCounts Count(const Words &words, const Bracket &bracket, void *between) {
+  if (between) return CountIn<K, true>(words, bracket, static_cast<K *>(between));
+  return CountIn<K, false>(words, bracket, nullptr);
+}
+
+// Increments are spread over several histograms: one to the bin of the last would have to wait.
+template <class K>
+HWY_NOINLINE void Histogram(const Words &words, const Bracket &bracket, int shift, int32_t *bins) {
+  constexpr int64_t kSpread = 4;
+  const KeyTag<K> d;
+  const Rule<K> rule(words.rule);
+  const auto *word = static_cast<const K *>(words.data);
+  const KeyVec<K> lows = hn::Set(d, static_cast<K>(bracket.low));
+  const KeyVec<K> highs = hn::Set(d, static_cast<K>(bracket.high));
+  int32_t spread[kSpread][kHistogramBins] = {};
+  HWY_ALIGN K chosen[kMaxKeyLanes<K>];
+  int64_t i = 0;
+  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    const KeyVec<K> key = rule.Key(hn::LoadU(d, word + i));
+    const auto outside = hn::Or(hn::Lt(key, lows), hn::Gt(key, highs));
+    const KeyVec<K> bin = hn::ShiftRightSame(hn::Sub(key, lows), shift);
+    const int64_t n = Collect(bin, hn::Not(outside), chosen);
+    for (int64_t c = 0; c < n; ++c) ++spread[c % kSpread][chosen[c]];
+  }
+  for (; i < words.count; ++i) {
+    const uint64_t key = words.rule.key(word[i]);
+    if (key >= bracket.low && key <= bracket.high) ++spread[0][(key - bracket.low) >> shift];
+  }
+  for (const auto &one : spread) {
+    for (int64_t b = 0; b < kHistogramBins; ++b) bins[b] += one[b];
+  }
+}
+
+// --- the k-th largest -------------------------------------------------------------------------
+
+// So few keys are ranked by comparing each with all.
+constexpr int64_t kRanked = 96;
+// Keys that a guess is made from.
+constexpr int64_t kSampled = 64;
+// Guesses; then intervals are halved, which ends whatever the data.
+constexpr int kGuesses = 24;
+
+// Few keys, padded with zeros to whole vectors, each with the number of keys above it.
+template <class K>
+struct Ranked {
+  HWY_ALIGN K key[kRanked + kMaxKeyLanes<K>];
+  HWY_ALIGN K above[kRanked + kMaxKeyLanes<K>];
+  int64_t count = 0;
+
+  HWY_INLINE void Rank() {
+    const KeyTag<K> d;
+    const KeyVec<K> one = hn::Set(d, K{1});
+    for (int64_t i = count; i < count + KeyLanes<K>(); ++i) key[i] = 0;
+    for (int64_t i = 0; i < count; i += KeyLanes<K>()) {
+      const KeyVec<K> own = hn::Load(d, key + i);
+      KeyVec<K> higher = hn::Zero(d);
+      for (int64_t j = 0; j < count; ++j) {
+        const auto is_higher = hn::Gt(hn::Set(d, key[j]), own);
+        higher = hn::IfThenElse(is_higher, hn::Add(higher, one), higher);
+      }
+      hn::Store(higher, d, above + i);
+    }
+  }
+  // The k-th largest is the smallest of those with fewer than k above.
+  HWY_INLINE Cut Find(int64_t k) const {
+    int64_t best = -1;
+    int64_t equal = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (static_cast<int64_t>(above[i]) >= k) continue;
+      if (best < 0 || above[i] > above[best]) {
+        best = i;
+        equal = 0;
+      }
+      equal += above[i] == above[best];
+    }
+    return {key[best], static_cast<int64_t>(above[best]), equal};
+  }
+};
+
+template <class K>
+HWY_INLINE Cut FindAmongFew(const Words &words, int64_t k) {
+  const auto *word = static_cast<const K *>(words.data);
+  Ranked<K> few;
+  few.count = words.count;
+  for (int64_t i = 0; i < words.count; ++i) few.key[i] = KeyOf(words.rule, word[i]);
+  few.Rank();
+  return few.Find(k);
+}
+
+// Two keys of a sample, some standard deviations to either side of where the k-th should be; the
+// ends of `wide` where the sample has none.
+template <class K>
+HWY_INLINE Bracket Guess(const Words &words, int64_t k, const Bracket &wide) {
+  constexpr double kDeviations = 2.5;
+  const auto *word = static_cast<const K *>(words.data);
+  Ranked<K> sample;
+  sample.count = kSampled;
+  uint64_t random = 0x9e3779b97f4a7c15;
+  for (int64_t s = 0; s < kSampled; ++s) {
+    // One word of each of kSampled equal parts, at a place that no pattern in the data meets.
+    random = random * 6364136223846793005 + 1442695040888963407;
+    const int64_t first = words.count * s / kSampled;
+    const int64_t part = words.count * (s + 1) / kSampled - first;
+    const auto within = static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(part) >> 32);
+    sample.key[s] = KeyOf(words.rule, word[first + within]);
+  }
+  sample.Rank();
+  const double share = static_cast<double>(k) / static_cast<double>(words.count);
+  const double rank = share * kSampled;
+  const double margin = kDeviations * std::sqrt(rank * (1.0 - share)) + 1.0;
+  const auto high = static_cast<int64_t>(std::floor(rank - margin));
+  const auto low = static_cast<int64_t>(std::ceil(rank + margin));
+  Bracket guess = wide;
+  if (high >= 1) guess.high = sample.Find(high).key;
+  if (low <= kSampled) guess.low = sample.Find(low).key;
+  return guess;
+}
+
+HWY_INLINE Bracket Middle(const Bracket &wide) {
+  const uint64_t middle = wide.low + (wide.high - wide.low) / 2;
+  return {middle, middle};
+}
+
+template <class K>
+HWY_NOINLINE Cut FindCut(const Words &words, int64_t k, void *buffer) {
+  // The k-th is strictly inside, or 0. All keys that are strictly inside are among `rest`; `outside`
+  // counts those above it that are not.
+  Bracket wide{0, words.rule.top()};
+  Words rest = words;
+  int64_t outside = 0;
+  bool narrow = true;  // guess, or look at all of `wide`, which a guess has missed
+  for (int round = 0;; ++round) {
+    if (rest.count <= kRanked) {
+      Cut cut = FindAmongFew<K>(rest, k - outside);
+      cut.above += outside;
+      return cut;
+    }
+    Bracket bracket = wide;
+    if (narrow) bracket = round < kGuesses ? Guess<K>(rest, k - outside, wide) : Middle(wide);
+    const BracketCounts counts = Count<K>(rest, bracket, buffer);
+    const int64_t above = outside + counts.above;
+    const int64_t above_low = above + counts.at_high + counts.between;
+    const Place place = counts.place_of(k - outside);
+    if (place == Place::kAtHigh) return {bracket.high, above, counts.at_high};
+    if (place == Place::kAtLow) return {bracket.low, above_low, counts.at_low};
+    narrow = place == Place::kBetween;
+    if (narrow) {
+      wide = bracket;
+      rest = {buffer, counts.between, words.rule};
+      outside = above + counts.at_high;
+      continue;
+    }
+    // What was collected is of no use, and may lie where the rest was.
+    if (place == Place::kAbove) wide.low = bracket.high;
+    if (place == Place::kBelow) wide.high = bracket.low;
+    rest = words;
+    outside = 0;
+  }
+}
+
+// --- ties -------------------------------------------------------------------------------------
+
+template <class K>
+HWY_NOINLINE int64_t FindEqual(const Words &words, uint64_t key, int64_t n) {
+  const KeyTag<K> d;
+  const Rule<K> rule(words.rule);
+  const auto *word = static_cast<const K *>(words.data);
+  const KeyVec<K> wanted = hn::Set(d, static_cast<K>(key));
+  int64_t i = 0;
+  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    const auto equal = hn::Eq(rule.Key(hn::LoadU(d, word + i)), wanted);
+    const auto found = static_cast<int64_t>(hn::CountTrue(d, equal));
+    if (found >= n) break;
+    n -= found;
+  }
+  for (; n > 0; ++i) n -= words.rule.key(word[i]) == key;
+  return i;
+}
+
+template <class K>
+HWY_NOINLINE uint64_t LargestBelow(const Words &words, uint64_t key) {
+  const KeyTag<K> d;
+  const Rule<K> rule(words.rule);
+  const auto *word = static_cast<const K *>(words.data);
+  const KeyVec<K> limit = hn::Set(d, static_cast<K>(key));
+  KeyVec<K> most = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    const KeyVec<K> some = rule.Key(hn::LoadU(d, word + i));
+    most = hn::Max(most, hn::IfThenElseZero(hn::Lt(some, limit), some));
+  }
+  HWY_ALIGN K lanes[kMaxKeyLanes<K>];
+  hn::Store(most, d, lanes);
+  uint64_t best = 0;
+  for (int64_t l = 0; l < KeyLanes<K>(); ++l) best = HWY_MAX(best, lanes[l]);
+  for (; i < words.count; ++i) {
+    const uint64_t some = words.rule.key(word[i]);
+    if (some < key) best = HWY_MAX(best, some);
+  }
+  return best;
+}
+
+// --- what stays -------------------------------------------------------------------------------
+
+template <class K>
+HWY_NOINLINE void Keep(const Words &words, uint64_t least, uint8_t *keep) {
+  const KeyTag<K> d;
+  const hn::Rebind<uint8_t, KeyTag<K>> d8;
+  const Rule<K> rule(words.rule);
+  const auto *word = static_cast<const K *>(words.data);
+  const KeyVec<K> limit = hn::Set(d, static_cast<K>(least));
+  const KeyVec<K> one = hn::Set(d, K{1});
+  int64_t i = 0;
+  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    const auto pruned = hn::Lt(rule.Key(hn::LoadU(d, word + i)), limit);
+    hn::StoreU(hn::TruncateTo(d8, hn::IfThenZeroElse(pruned, one)), d8, keep + i);
+  }
+  for (; i < words.count; ++i) keep[i] = words.rule.key(word[i]) >= least;
+}
+
+template <class K>
+HWY_NOINLINE void Prune(const Words &words, uint64_t least, void *y) {
+  const KeyTag<K> d;
+  const Rule<K> rule(words.rule);
+  const auto *word = static_cast<const K *>(words.data);
+  auto *out = static_cast<K *>(y);
+  const KeyVec<K> limit = hn::Set(d, static_cast<K>(least));
+  int64_t i = 0;
+  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    const KeyVec<K> some = hn::LoadU(d, word + i);
+    hn::StoreU(hn::IfThenZeroElse(hn::Lt(rule.Key(some), limit), some), d, out + i);
+  }
+  for (; i < words.count; ++i) out[i] = words.rule.key(word[i]) >= least ? word[i] : K{0};
+}
+
+// --- keys of scores ---------------------------------------------------------------------------
+
+// The bits of a number order as it does once those of negative numbers are reversed and the sign is
+// flipped. -0 becomes +0 first; every NaN comes right above +inf.
+template <class T, class K>
+HWY_INLINE K ScoreKey(double score) {
+  const T value = static_cast<T>(score) + T{0};
+  constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
+  constexpr K kInfinity = sizeof(K) == 4 ? K{0x7f800000} : static_cast<K>(0x7ff0000000000000);
+  if (value != value) return kSign + kInfinity + 1;
+  K bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return (bits & kSign) != 0 ? static_cast<K>(~bits) : static_cast<K>(bits | kSign);
+}
+
+template <class T, class K>
+HWY_NOINLINE void ScoreKeys(const double *scores, int64_t n, void *keys) {
+  auto *key = static_cast<K *>(keys);
+  for (int64_t i = 0; i < n; ++i) key[i] = ScoreKey<T, K>(scores[i]);
+}
+
+template <class K>
+KeyKernels KernelsOf() {
+  KeyKernels kernels{};
+  kernels.count = Count<K>;
+  kernels.histogram = Histogram<K>;
+  kernels.find_cut = FindCut<K>;
+  kernels.find_equal = FindEqual<K>;
+  kernels.largest_below = LargestBelow<K>;
+  kernels.keep = Keep<K>;
+  kernels.prune = Prune<K>;
+  return kernels;
+}
+
+void FillSelectMany(Kernels *table) {
+  table->keys[kKeys16] = KernelsOf<uint16_t>();
+  table->keys[kKeys32] = KernelsOf<uint32_t>();
+  table->keys[kKeys64] = KernelsOf<uint64_t>();
+  table->keys[kKeys32].score_keys = ScoreKeys<float, uint32_t>;
+  table->keys[kKeys64].score_keys = ScoreKeys<double, uint64_t>;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillSelectMany);
+void fill_select_many(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillSelectMany)(table);
+}
+}  // namespace spk
+#endif
