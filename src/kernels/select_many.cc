@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "kernels/select_many.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -56,17 +57,62 @@ HWY_INLINE K KeyOf(const KeyRule &rule, K word) {
 
 // --- counting ---------------------------------------------------------------------------------
 
-// Writes the chosen lanes of a vector; room for a whole vector. Returns how many.
+// Writes the chosen lanes of a vector; room for a whole vector. Returns how many. Compress is native
+// for 32-bit lanes of AVX-512, and for others pieced together of those; without it, Highway would
+// copy a table to the stack for each vector.
 template <class K, class M>
 HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
   const KeyTag<K> d;
-  hn::StoreU(hn::Compress(keys, chosen), d, out);
-  return static_cast<int64_t>(hn::CountTrue(d, chosen));
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(K) == 2) {
+    if (hn::AllFalse(d, chosen)) return 0;
+    return static_cast<int64_t>(hn::CompressStore(keys, chosen, d, out));
+  } else if constexpr (sizeof(K) == 4) {
+    hn::StoreU(hn::Compress(keys, chosen), d, out);
+    return static_cast<int64_t>(hn::CountTrue(d, chosen));
+  } else {
+    const hn::Repartition<uint32_t, KeyTag<K>> d32;
+    const auto halves = hn::MaskFromVec(hn::BitCast(d32, hn::VecFromMask(d, chosen)));
+    hn::StoreU(hn::BitCast(d, hn::Compress(hn::BitCast(d32, keys), halves)), d, out);
+    return static_cast<int64_t>(hn::CountTrue(d, chosen));
+  }
+#else
+  if (hn::AllFalse(d, chosen)) return 0;
+  HWY_ALIGN K key[kMaxKeyLanes<K>];
+  HWY_ALIGN K flag[kMaxKeyLanes<K>];
+  hn::Store(keys, d, key);
+  hn::Store(hn::VecFromMask(d, chosen), d, flag);
+  int64_t count = 0;
+  for (int64_t l = 0; l < KeyLanes<K>(); ++l) {
+    out[count] = key[l];
+    count += flag[l] & 1;
+  }
+  return count;
+#endif
 }
 
-// Lanes in which a mask was true, over many vectors.
-template <class K>
+// Lanes in which a mask was true, over many vectors: lane by lane where lanes are wide enough.
+template <class K, bool kWide = (sizeof(K) > 2)>
 class LaneCounter {
+ public:
+  HWY_INLINE LaneCounter() : count_(hn::Zero(KeyTag<K>())) {}
+  template <class M>
+  HWY_INLINE void Add(M mask) {
+    count_ = hn::IfThenElse(mask, hn::Add(count_, hn::Set(KeyTag<K>(), K{1})), count_);
+  }
+  HWY_INLINE int64_t Total() const {
+    HWY_ALIGN K lanes[kMaxKeyLanes<K>];
+    hn::Store(count_, KeyTag<K>(), lanes);
+    int64_t total = 0;
+    for (int64_t l = 0; l < KeyLanes<K>(); ++l) total += static_cast<int64_t>(lanes[l]);
+    return total;
+  }
+
+ private:
+  KeyVec<K> count_;
+};
+template <class K>
+class LaneCounter<K, false> {
  public:
   template <class M>
   HWY_INLINE void Add(M mask) {
@@ -78,8 +124,11 @@ class LaneCounter {
   int64_t count_ = 0;
 };
 
-// `kCollect`: are the keys strictly inside the bracket written to `between`?
-template <class K, bool kCollect>
+enum class Ahead { kNothing, kNext };
+
+// `kCollect`: are the keys strictly inside the bracket written to `between`? Ahead::kNext fetches
+// what lies behind the words, which are often those of the next scope.
+template <class K, bool kCollect, Ahead kAhead = Ahead::kNothing>
 HWY_INLINE BracketCounts CountIn(const Words &words, const Bracket &bracket, K *between) {
   const KeyTag<K> d;
   const Rule<K> rule(words.rule);
@@ -94,6 +143,7 @@ HWY_INLINE BracketCounts CountIn(const Words &words, const Bracket &bracket, K *
   int64_t inside = 0;
   int64_t i = 0;
   for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+    if constexpr (kAhead == Ahead::kNext) hwy::Prefetch(word + words.count + i);
     const KeyVec<K> key = rule.Key(hn::LoadU(d, word + i));
     const auto is_below_high = hn::Lt(key, highs);
     above.Add(hn::Gt(key, highs));
@@ -160,86 +210,130 @@ HWY_NOINLINE void Histogram(const Words &words, const Bracket &bracket, int shif
 // --- the k-th largest -------------------------------------------------------------------------
 
 // So few keys are ranked by comparing each with all.
-constexpr int64_t kRanked = 96;
+constexpr int64_t kRanked = 64;
 // Keys that a guess is made from.
 constexpr int64_t kSampled = 64;
 // Guesses; then intervals are halved, which ends whatever the data.
 constexpr int kGuesses = 24;
 
-// Few keys, padded with zeros to whole vectors, each with the number of keys above it.
+// Few keys, each with the number of keys above it.
 template <class K>
-struct Ranked {
-  HWY_ALIGN K key[kRanked + kMaxKeyLanes<K>];
-  HWY_ALIGN K above[kRanked + kMaxKeyLanes<K>];
-  int64_t count = 0;
+class Ranked {
+ public:
+  K &operator[](int64_t i) { return key_[i]; }
 
-  HWY_INLINE void Rank() {
-    const KeyTag<K> d;
-    const KeyVec<K> one = hn::Set(d, K{1});
-    for (int64_t i = count; i < count + KeyLanes<K>(); ++i) key[i] = 0;
-    for (int64_t i = 0; i < count; i += KeyLanes<K>()) {
-      const KeyVec<K> own = hn::Load(d, key + i);
-      KeyVec<K> higher = hn::Zero(d);
-      for (int64_t j = 0; j < count; ++j) {
-        const auto is_higher = hn::Gt(hn::Set(d, key[j]), own);
-        higher = hn::IfThenElse(is_higher, hn::Add(higher, one), higher);
-      }
-      hn::Store(higher, d, above + i);
-    }
+  void Rank(int64_t count) {
+    count_ = count;
+    // Whole groups of vectors: with zeros, which are above nothing.
+    for (int64_t i = count; i < RoundedUp(count); ++i) key_[i] = 0;
+    for (int64_t i = 0; i < count; i += kGroup * KeyLanes<K>()) RankGroup(i);
   }
+
   // The k-th largest is the smallest of those with fewer than k above.
-  HWY_INLINE Cut Find(int64_t k) const {
-    int64_t best = -1;
-    int64_t equal = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (static_cast<int64_t>(above[i]) >= k) continue;
-      if (best < 0 || above[i] > above[best]) {
-        best = i;
-        equal = 0;
-      }
-      equal += above[i] == above[best];
+  K Find(int64_t k) const {
+    const KeyTag<K> d;
+    const KeyVec<K> limit = hn::Set(d, static_cast<K>(k));
+    KeyVec<K> least = hn::Set(d, hwy::LimitsMax<K>());
+    for (int64_t i = 0; i < count_; i += KeyLanes<K>()) {
+      const auto is_in = hn::Lt(hn::Load(d, above_ + i), limit);
+      least = hn::IfThenElse(is_in, hn::Min(least, hn::Load(d, key_ + i)), least);
     }
-    return {key[best], static_cast<int64_t>(above[best]), equal};
+    return hn::GetLane(hn::MinOfLanes(d, least));
   }
+
+ private:
+  static constexpr int64_t kGroup = 4;
+  static constexpr int64_t kRoom = HWY_MAX(kRanked, kSampled) + kGroup * kMaxKeyLanes<K>;
+
+  static int64_t RoundedUp(int64_t count) {
+    const int64_t group = kGroup * KeyLanes<K>();
+    return (count + group - 1) / group * group;
+  }
+
+  HWY_INLINE void RankGroup(int64_t first) {
+    const KeyTag<K> d;
+    const int64_t lanes = KeyLanes<K>();
+    const KeyVec<K> one = hn::Set(d, K{1});
+    const KeyVec<K> own0 = hn::Load(d, key_ + first);
+    const KeyVec<K> own1 = hn::Load(d, key_ + first + lanes);
+    const KeyVec<K> own2 = hn::Load(d, key_ + first + 2 * lanes);
+    const KeyVec<K> own3 = hn::Load(d, key_ + first + 3 * lanes);
+    KeyVec<K> above0 = hn::Zero(d);
+    KeyVec<K> above1 = above0;
+    KeyVec<K> above2 = above0;
+    KeyVec<K> above3 = above0;
+    for (int64_t j = 0; j < count_; ++j) {
+      const KeyVec<K> other = hn::Set(d, key_[j]);
+      above0 = hn::IfThenElse(hn::Gt(other, own0), hn::Add(above0, one), above0);
+      above1 = hn::IfThenElse(hn::Gt(other, own1), hn::Add(above1, one), above1);
+      above2 = hn::IfThenElse(hn::Gt(other, own2), hn::Add(above2, one), above2);
+      above3 = hn::IfThenElse(hn::Gt(other, own3), hn::Add(above3, one), above3);
+    }
+    hn::Store(above0, d, above_ + first);
+    hn::Store(above1, d, above_ + first + lanes);
+    hn::Store(above2, d, above_ + first + 2 * lanes);
+    hn::Store(above3, d, above_ + first + 3 * lanes);
+  }
+
+  HWY_ALIGN K key_[kRoom];
+  HWY_ALIGN K above_[kRoom];
+  int64_t count_ = 0;
 };
 
 template <class K>
 HWY_INLINE Cut FindAmongFew(const Words &words, int64_t k) {
   const auto *word = static_cast<const K *>(words.data);
   Ranked<K> few;
-  few.count = words.count;
-  for (int64_t i = 0; i < words.count; ++i) few.key[i] = KeyOf(words.rule, word[i]);
-  few.Rank();
-  return few.Find(k);
+  for (int64_t i = 0; i < words.count; ++i) few[i] = KeyOf(words.rule, word[i]);
+  few.Rank(words.count);
+  const K key = few.Find(k);
+  const BracketCounts counts = CountIn<K, false>(words, {key, key}, nullptr);
+  return {key, counts.above, counts.at_high};
 }
+
+// Random numbers below 2^32 that tell where samples are taken: no pattern in the data meets them.
+struct SamplePlaces {
+  uint32_t at[kSampled];
+
+  constexpr SamplePlaces() : at() {
+    uint64_t random = 0x9e3779b97f4a7c15;
+    for (uint32_t &place : at) {
+      random = random * 6364136223846793005 + 1442695040888963407;
+      place = static_cast<uint32_t>(random >> 32);
+    }
+  }
+};
+constexpr SamplePlaces kPlaces;
 
 // Two keys of a sample, some standard deviations to either side of where the k-th should be; the
 // ends of `wide` where the sample has none.
 template <class K>
 HWY_INLINE Bracket Guess(const Words &words, int64_t k, const Bracket &wide) {
-  constexpr double kDeviations = 2.5;
+  constexpr double kDeviations = 2.25;
   const auto *word = static_cast<const K *>(words.data);
   Ranked<K> sample;
-  sample.count = kSampled;
-  uint64_t random = 0x9e3779b97f4a7c15;
-  for (int64_t s = 0; s < kSampled; ++s) {
-    // One word of each of kSampled equal parts, at a place that no pattern in the data meets.
-    random = random * 6364136223846793005 + 1442695040888963407;
-    const int64_t first = words.count * s / kSampled;
-    const int64_t part = words.count * (s + 1) / kSampled - first;
-    const auto within = static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(part) >> 32);
-    sample.key[s] = KeyOf(words.rule, word[first + within]);
+  // One word of each of kSampled equal parts.
+  const auto part = static_cast<uint64_t>(words.count / kSampled);
+  for (int64_t s = 0; s < kSampled; ++s, word += part) {
+    sample[s] = KeyOf(words.rule, word[kPlaces.at[s] * part >> 32]);
   }
-  sample.Rank();
+  sample.Rank(kSampled);
   const double share = static_cast<double>(k) / static_cast<double>(words.count);
   const double rank = share * kSampled;
   const double margin = kDeviations * std::sqrt(rank * (1.0 - share)) + 1.0;
   const auto high = static_cast<int64_t>(std::floor(rank - margin));
   const auto low = static_cast<int64_t>(std::ceil(rank + margin));
   Bracket guess = wide;
-  if (high >= 1) guess.high = sample.Find(high).key;
-  if (low <= kSampled) guess.low = sample.Find(low).key;
+  if (high >= 1) guess.high = sample.Find(high);
+  if (low <= kSampled) guess.low = sample.Find(low);
   return guess;
+}
+
+template <class K>
+HWY_NOINLINE BracketCounts CountTo(const Words &words, const Bracket &bracket, K *between,
+                                   bool is_first) {
+  if (is_first) return CountIn<K, true, Ahead::kNext>(words, bracket, between);
+  return CountIn<K, true>(words, bracket, between);
 }
 
 HWY_INLINE Bracket Middle(const Bracket &wide) {
@@ -263,7 +357,7 @@ HWY_NOINLINE Cut FindCut(const Words &words, int64_t k, void *buffer) {
     }
     Bracket bracket = wide;
     if (narrow) bracket = round < kGuesses ? Guess<K>(rest, k - outside, wide) : Middle(wide);
-    const BracketCounts counts = Count<K>(rest, bracket, buffer);
+    const BracketCounts counts = CountTo<K>(rest, bracket, static_cast<K *>(buffer), round == 0);
     const int64_t above = outside + counts.above;
     const int64_t above_low = above + counts.at_high + counts.between;
     const Place place = counts.place_of(k - outside);
