@@ -115,7 +115,7 @@ Bracket StreamSelector::guess(int64_t k) {
   Bracket guess{0, rule_.top()};
   const int64_t n = stream_.count();
   if (n <= room_) return guess;
-  const int64_t most = room_ / 2;
+  const int64_t most = room_ / 4 * 3;
   const int64_t rate = std::max(kSampleRate, (n + most - 1) / most);
   used_ = 0;
   call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
@@ -135,7 +135,8 @@ Bracket StreamSelector::guess(int64_t k) {
                kFill * static_cast<double>(room_) * sampled / static_cast<double>(n));
   const auto high = static_cast<int64_t>(std::floor(rank - margin));
   const auto low = static_cast<int64_t>(std::ceil(rank + margin));
-  void *buffer = collected_ + most * size_;
+  const Scratch::Frame frame(call_.scratch());
+  void *buffer = take_keys(call_.scratch(), sample.count);
   if (high >= 1) guess.high = kernels_.find_cut(sample, high, buffer).key;
   if (low <= sample.count) guess.low = kernels_.find_cut(sample, low, buffer).key;
   return guess;

@@ -110,10 +110,8 @@ struct Kernels {
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   void (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,
                  double *factors);
-  // Scores to integers of the same order; see select.cc.
-  void (*rank_keys)(const double *scores, int64_t n, uint64_t *keys);
   void (*select_few)(const SelectFewArgs &args);
-  KeyKernels keys[kKeyWidths];
+  KeyKernels keys[kKeyWidths];  // of scopes of more blocks
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

@@ -133,6 +133,7 @@ HWY_INLINE BracketCounts CountIn(const Words &words, const Bracket &bracket, K *
   const KeyTag<K> d;
   const Rule<K> rule(words.rule);
   const auto *word = static_cast<const K *>(words.data);
+  const int64_t n = words.count;
   const auto low = static_cast<K>(bracket.low);
   const auto high = static_cast<K>(bracket.high);
   const KeyVec<K> lows = hn::Set(d, low);
@@ -142,8 +143,8 @@ HWY_INLINE BracketCounts CountIn(const Words &words, const Bracket &bracket, K *
   LaneCounter<K> below_low;
   int64_t inside = 0;
   int64_t i = 0;
-  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
-    if constexpr (kAhead == Ahead::kNext) hwy::Prefetch(word + words.count + i);
+  for (; i + KeyLanes<K>() <= n; i += KeyLanes<K>()) {
+    if constexpr (kAhead == Ahead::kNext) hwy::Prefetch(word + n + i);
     const KeyVec<K> key = rule.Key(hn::LoadU(d, word + i));
     const auto is_below_high = hn::Lt(key, highs);
     above.Add(hn::Gt(key, highs));
@@ -160,7 +161,7 @@ HWY_INLINE BracketCounts CountIn(const Words &words, const Bracket &bracket, K *
   counts.above = above.Total();
   counts.at_high = i - below_high.Total() - above.Total();
   counts.at_low = below_high.Total() - below_low.Total() - inside;
-  for (; i < words.count; ++i) {
+  for (; i < n; ++i) {
     const K key = KeyOf(words.rule, word[i]);
     counts.above += key > high;
     counts.at_high += key == high;
@@ -215,6 +216,9 @@ constexpr int64_t kRanked = 64;
 constexpr int64_t kSampled = 64;
 // Guesses; then intervals are halved, which ends whatever the data.
 constexpr int kGuesses = 24;
+
+// Of scopes of so many bytes, the next is fetched ahead: caches hold both.
+constexpr int64_t kMostAhead = int64_t{1} << 17;
 
 // Few keys, each with the number of keys above it.
 template <class K>
@@ -331,8 +335,8 @@ HWY_INLINE Bracket Guess(const Words &words, int64_t k, const Bracket &wide) {
 
 template <class K>
 HWY_NOINLINE BracketCounts CountTo(const Words &words, const Bracket &bracket, K *between,
-                                   bool is_first) {
-  if (is_first) return CountIn<K, true, Ahead::kNext>(words, bracket, between);
+                                   bool fetch) {
+  if (fetch) return CountIn<K, true, Ahead::kNext>(words, bracket, between);
   return CountIn<K, true>(words, bracket, between);
 }
 
@@ -348,6 +352,7 @@ HWY_NOINLINE Cut FindCut(const Words &words, int64_t k, void *buffer) {
   Bracket wide{0, words.rule.top()};
   Words rest = words;
   int64_t outside = 0;
+  const bool fetch = words.count * static_cast<int64_t>(sizeof(K)) <= kMostAhead;
   bool narrow = true;  // guess, or look at all of `wide`, which a guess has missed
   for (int round = 0;; ++round) {
     if (rest.count <= kRanked) {
@@ -357,7 +362,8 @@ HWY_NOINLINE Cut FindCut(const Words &words, int64_t k, void *buffer) {
     }
     Bracket bracket = wide;
     if (narrow) bracket = round < kGuesses ? Guess<K>(rest, k - outside, wide) : Middle(wide);
-    const BracketCounts counts = CountTo<K>(rest, bracket, static_cast<K *>(buffer), round == 0);
+    const BracketCounts counts =
+        CountTo<K>(rest, bracket, static_cast<K *>(buffer), fetch && round == 0);
     const int64_t above = outside + counts.above;
     const int64_t above_low = above + counts.at_high + counts.between;
     const Place place = counts.place_of(k - outside);
@@ -430,12 +436,13 @@ HWY_NOINLINE void Keep(const Words &words, uint64_t least, uint8_t *keep) {
   const auto *word = static_cast<const K *>(words.data);
   const KeyVec<K> limit = hn::Set(d, static_cast<K>(least));
   const KeyVec<K> one = hn::Set(d, K{1});
+  const int64_t n = words.count;
   int64_t i = 0;
-  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+  for (; i + KeyLanes<K>() <= n; i += KeyLanes<K>()) {
     const auto pruned = hn::Lt(rule.Key(hn::LoadU(d, word + i)), limit);
     hn::StoreU(hn::TruncateTo(d8, hn::IfThenZeroElse(pruned, one)), d8, keep + i);
   }
-  for (; i < words.count; ++i) keep[i] = words.rule.key(word[i]) >= least;
+  for (; i < n; ++i) keep[i] = words.rule.key(word[i]) >= least;
 }
 
 template <class K>
@@ -445,12 +452,13 @@ HWY_NOINLINE void Prune(const Words &words, uint64_t least, void *y) {
   const auto *word = static_cast<const K *>(words.data);
   auto *out = static_cast<K *>(y);
   const KeyVec<K> limit = hn::Set(d, static_cast<K>(least));
+  const int64_t n = words.count;
   int64_t i = 0;
-  for (; i + KeyLanes<K>() <= words.count; i += KeyLanes<K>()) {
+  for (; i + KeyLanes<K>() <= n; i += KeyLanes<K>()) {
     const KeyVec<K> some = hn::LoadU(d, word + i);
     hn::StoreU(hn::IfThenZeroElse(hn::Lt(rule.Key(some), limit), some), d, out + i);
   }
-  for (; i < words.count; ++i) out[i] = words.rule.key(word[i]) >= least ? word[i] : K{0};
+  for (; i < n; ++i) out[i] = words.rule.key(word[i]) >= least ? word[i] : K{0};
 }
 
 // --- keys of scores ---------------------------------------------------------------------------
