@@ -415,6 +415,22 @@ static void a_tensor_that_is_sampled(void **state) {
   check_shape((struct shape){1, {560001}, {1}, 0, 560001, {560001}}, SPK_F64);
   check_shape((struct shape){1, {560001}, {1}, 0, 560001, {560001}}, SPK_BF16);
 }
+/* Neighbours in memory are equal: a sample by lines tells less than it seems to, and misleads. */
+static void a_tensor_of_which_samples_mislead(void **state) {
+  (void)state;
+  const int64_t n = 1200000;
+  for (int64_t i = 0; i < COUNT(dtypes); ++i) {
+    struct subject s = new_subject(dtypes[i], (struct shape){1, {n}, {1}, 0, n, {n}});
+    fill(s.original, s.dtype, kStretches, n);
+    struct order *orders = orders_of(&s);
+    for (int64_t k = n / 20; k < n; k += n / 10 + 1) {
+      check_keep_top(&s, orders, k, SPK_TIES_BY_POSITION, false);
+    }
+    free(orders->ranked);
+    free(orders);
+    free_subject(&s);
+  }
+}
 static void a_permuted_tensor(void **state) {
   (void)state;
   const struct shape shape = {2, {500, 600}, {1, -501}, 599 * 501 + 7, 600 * 501 + 20, {500, 600}};
@@ -641,6 +657,7 @@ int main(void) {
       TEST(permuted_boxes),
       TEST(a_tensor_in_chunks),
       TEST(a_tensor_that_is_sampled),
+      TEST(a_tensor_of_which_samples_mislead),
       TEST(a_permuted_tensor),
       TEST(scores_of_either_sign),
       TEST(values_are_rounded_to_scores),
