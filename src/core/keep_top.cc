@@ -88,23 +88,35 @@ void select_in_registers(Call &call, const Scope &scope, const ScopeScores &scor
   });
 }
 
+// Visits the scopes of a box: fn(number in the box, offset in it, number of the scope).
+template <typename Fn>
+void for_each_scope(const Scope &scope, const Rect &scopes, Fn &&fn) {
+  const Extents stride = scope.grid_shape.row_major();
+  const int64_t first = dot(scopes.low, stride);
+  for_each_index(scopes.extent, [&](int64_t i, const Extents &offset) {
+    fn(i, offset, first + dot(offset, stride));
+  });
+}
+
 // Each scope whose words are in memory.
 template <typename Apply>
 void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
                       const Counts &counts, int32_t ties, Tally *tally, const Apply &apply) {
   const int64_t n = scope.numblk_per_scope;
   scores.for_each_words(call, [&](Scratch &scratch, const Rect &scopes, const BoxWords &box) {
-    uint8_t *keep = nullptr;
-    for_each_block(scopes, [&](int64_t i, const Extents &index) {
-      const ScopeWords words = box.of(i, index);
-      const Selection selection = words.select_top(counts[number_of(scope, index)], ties, scratch);
+    const bool in_place = apply.can_prune(scope, box);
+    uint8_t *keep = in_place ? nullptr : scratch.take<uint8_t>(scopes.count() * n);
+    for_each_scope(scope, scopes, [&](int64_t i, const Extents &offset, int64_t s) {
+      const ScopeWords words = box.of(i, offset);
+      const Selection selection = words.select_top(counts[s], ties, scratch);
       add(selection.selected, tally);
-      const Rect rect = member_rect(scope.members[0], Rect::one(index));
-      if (apply.has_pruned(0, rect, words, selection, 0)) return;
-      if (!keep) keep = scratch.take<uint8_t>(scopes.count() * n);
-      words.keep(selection, 0, keep + i * n);
+      if (in_place) {
+        apply.prune(scopes, offset, words, selection);
+      } else {
+        words.keep(selection, 0, keep + i * n);
+      }
     });
-    if (keep) apply_members(scratch, scope, scopes, keep, apply);
+    if (!in_place) apply_members(scratch, scope, scopes, keep, apply);
   });
 }
 
@@ -131,7 +143,7 @@ void select_in_stream(Call &call, const Scope &scope, const Grids &grids, const 
       const KeyStream::Chunk chunk{m, tiles[i]};
       const Rect rect = position_rect(index, chunk.positions);
       const ScopeWords words = stream.words(scratch, chunk);
-      if (apply.has_pruned(m, rect, words, selection, stream.first_position(chunk))) return;
+      if (apply.prune_box(m, rect, words, selection, stream.first_position(chunk))) return;
       apply(scratch, m, rect, keep_of(scratch, stream, chunk, words, selection));
     });
   }
@@ -159,10 +171,22 @@ class Pruning {
   Pruning(Call &call, const Grids &grids, const ScopeScores &scores)
       : call_(call), grids_(grids), scores_(scores) {}
 
-  // Prunes a box of a member's grid in one go if its elements are the words, one after the other.
-  // The first of them is at position `first`.
-  bool has_pruned(size_t member, const Rect &rect, const ScopeWords &words,
-                  const Selection &selection, int64_t first) const {
+  // Where the elements of a leaf are the words, one after the other, it is pruned in one go.
+  bool can_prune(const Scope &scope, const BoxWords &box) const {
+    const GridLeaf &leaf = grids_[0].leaves[0];
+    const Extents &shape = scope.members[0].shape;
+    return box.leaf() == &leaf &&
+           is_run(shape, last_of(leaf.grid_y, shape.size()), size_of(leaf.dtype));
+  }
+  // Prunes the scope at `offset` in a box of scopes.
+  void prune(const Rect &scopes, const Extents &offset, const ScopeWords &words,
+             const Selection &selection) const {
+    const GridLeaf &leaf = grids_[0].leaves[0];
+    words.prune(selection, 0, leaf.y + dot(scopes.low, leaf.grid_y) + dot(offset, leaf.grid_y));
+  }
+  // Prunes a box of a member's grid, if it can be done so; its first position is `first`.
+  bool prune_box(size_t member, const Rect &rect, const ScopeWords &words,
+                 const Selection &selection, int64_t first) const {
     const GridLeaf &leaf = grids_[member].leaves[0];
     const bool are_elements = words.words().data == leaf.x + dot(rect.low, leaf.grid_x);
     if (!are_elements || !is_run(rect.extent, leaf.grid_y, size_of(leaf.dtype))) return false;
@@ -189,7 +213,9 @@ class Masking {
  public:
   explicit Masking(const Grids &masks) : masks_(masks) {}
 
-  bool has_pruned(size_t, const Rect &, const ScopeWords &, const Selection &, int64_t) const {
+  bool can_prune(const Scope &, const BoxWords &) const { return false; }
+  void prune(const Rect &, const Extents &, const ScopeWords &, const Selection &) const {}
+  bool prune_box(size_t, const Rect &, const ScopeWords &, const Selection &, int64_t) const {
     return false;
   }
   void operator()(Scratch &, size_t member, const Rect &rect, const uint8_t *keep) const {
@@ -210,10 +236,9 @@ void for_each_kth(Call &call, const Scope &scope, const ScopeScores &scores, con
   };
   if (scores.fit_in_memory()) {
     scores.for_each_words(call, [&](Scratch &scratch, const Rect &scopes, const BoxWords &box) {
-      for_each_block(scopes, [&](int64_t i, const Extents &index) {
-        const int64_t s = number_of(scope, index);
+      for_each_scope(scope, scopes, [&](int64_t i, const Extents &offset, int64_t s) {
         uint64_t next = 0;
-        const ScopeWords words = box.of(i, index);
+        const ScopeWords words = box.of(i, offset);
         const uint64_t kth = words.kth_largest(k[s], scratch, with_next ? &next : nullptr);
         tell(s, kth, next);
       });

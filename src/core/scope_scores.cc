@@ -44,12 +44,6 @@ void gather_words(Nest *nest, KeyWidth width, const std::byte *from, std::byte *
   copy_words<uint64_t>(*nest, from, to);
 }
 
-// Steps of a member's positions, of those of its grid.
-Extents inside_scope(const ScopeMember &member, const Extents &step) {
-  const int inner = member.shape.size();
-  return {step.data() + (step.size() - inner), inner};
-}
-
 // Well mixed bits of a number (Steele, Lea and Flood, 2014: SplitMix).
 uint64_t mixed(uint64_t number) {
   number = (number + 1) * 0x9e3779b97f4a7c15;
@@ -86,8 +80,8 @@ Rect member_rect(const ScopeMember &member, const Rect &scopes) {
 }
 
 Tiling position_tiles(const Grid &grid, const ScopeMember &member) {
-  return Tiling(member.shape, inside_scope(member, grid.leaves[0].grid_x), grid.numel_per_block,
-                kTileElements);
+  return Tiling(member.shape, last_of(grid.leaves[0].grid_x, member.shape.size()),
+                grid.numel_per_block, kTileElements);
 }
 
 Rect position_rect(const Extents &scope_index, const Rect &positions) {
@@ -106,11 +100,6 @@ bool is_run(const Extents &extent, const Extents &step, int64_t size) {
 }
 
 // --- scopes in memory -------------------------------------------------------------------------
-
-ScopeWords BoxWords::of(int64_t i, const Extents &index) const {
-  const int64_t offset = leaf_ ? dot(index, leaf_->grid_x) : i * pitch_;
-  return {kernels_, form_, data_ + offset, count_};
-}
 
 ScopeScores::ScopeScores(const Scope &scope, const Grids &grids) : scope_(scope), grids_(grids) {
   form_ = are_elements() ? KeyForm::of_elements(grids_[0].leaves[0].dtype)
@@ -207,8 +196,9 @@ BoxWords ScopeScores::words_of_elements(const Kernels &kernels, Scratch &scratch
   const int64_t size = form_.bytes();
   const GridLeaf &first = grids_[0].leaves[0];
   const ScopeMember &member = scope_.members[0];
-  if (grids_.size() == 1 && is_run(member.shape, inside_scope(member, first.grid_x), size)) {
-    return {kernels, form_, n, first};
+  if (grids_.size() == 1 &&
+      is_run(member.shape, last_of(first.grid_x, member.shape.size()), size)) {
+    return {kernels, form_, n, first.x + dot(scopes.low, first.grid_x), first};
   }
   // An odd number of lines apart, because neighbouring scopes are often written in turn.
   const int64_t pitch = (n * size / kLine | 1) * kLine + 2 * kLine;
@@ -310,7 +300,7 @@ GridArray KeyStream::place_of(size_t member) const {
   }
   const GridLeaf &leaf = scores_.grids_[member].leaves[0];
   return {const_cast<std::byte *>(leaf.x) + dot(scope_index_, leaf.grid_x), form_.dtype,
-          inside_scope(part, leaf.grid_x)};
+          last_of(leaf.grid_x, part.shape.size())};
 }
 
 ScopeWords KeyStream::words(Scratch &scratch, const Chunk &chunk) const {

@@ -19,12 +19,17 @@ class BoxWords {
   BoxWords(const Kernels &kernels, const KeyForm &form, int64_t count, const std::byte *data,
            int64_t pitch)
       : kernels_(kernels), form_(form), count_(count), data_(data), pitch_(pitch) {}
-  // They are elements of a leaf, where it has them.
-  BoxWords(const Kernels &kernels, const KeyForm &form, int64_t count, const GridLeaf &leaf)
-      : kernels_(kernels), form_(form), count_(count), data_(leaf.x), leaf_(&leaf) {}
+  // They are elements of a leaf, where it has them; those of the first scope are at `data`.
+  BoxWords(const Kernels &kernels, const KeyForm &form, int64_t count, const std::byte *data,
+           const GridLeaf &leaf)
+      : kernels_(kernels), form_(form), count_(count), data_(data), leaf_(&leaf) {}
 
-  // Those of the scope at `index`, which is number `i` of the box.
-  ScopeWords of(int64_t i, const Extents &index) const;
+  // Those of the scope at `offset` in the box, which is number `i`.
+  ScopeWords of(int64_t i, const Extents &offset) const {
+    return {kernels_, form_, data_ + (leaf_ ? dot(offset, leaf_->grid_x) : i * pitch_), count_};
+  }
+  // The leaf whose elements they are, or NULL.
+  const GridLeaf *leaf() const { return leaf_; }
 
  private:
   const Kernels &kernels_;
@@ -182,7 +187,11 @@ Rect member_rect(const ScopeMember &member, const Rect &scopes);
 // How the positions of one member in one scope are cut into boxes.
 Tiling position_tiles(const Grid &grid, const ScopeMember &member);
 Rect position_rect(const Extents &scope_index, const Rect &positions);
-// Are the elements of a box, row-major, neighbours in memory?
+// The last of some steps.
+inline Extents last_of(const Extents &step, int count) {
+  return {step.data() + (step.size() - count), count};
+}
+// Are words of `size` bytes in a box, row-major, neighbours in memory?
 bool is_run(const Extents &extent, const Extents &step, int64_t size);
 // Copies a member's local array to or from its place in an array [scope][position].
 template <typename T>

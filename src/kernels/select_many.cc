@@ -297,9 +297,9 @@ HWY_INLINE Cut FindAmongFew(const Words &words, int64_t k) {
 
 // Random numbers below 2^32 that tell where samples are taken: no pattern in the data meets them.
 struct SamplePlaces {
-  uint32_t at[kSampled];
+  uint32_t at[kSampled] = {};
 
-  constexpr SamplePlaces() : at() {
+  constexpr SamplePlaces() {
     uint64_t random = 0x9e3779b97f4a7c15;
     for (uint32_t &place : at) {
       random = random * 6364136223846793005 + 1442695040888963407;
@@ -470,7 +470,7 @@ HWY_INLINE K ScoreKey(double score) {
   const T value = static_cast<T>(score) + T{0};
   constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
   constexpr K kInfinity = sizeof(K) == 4 ? K{0x7f800000} : static_cast<K>(0x7ff0000000000000);
-  if (value != value) return kSign + kInfinity + 1;
+  if (std::isnan(value)) return kSign + kInfinity + 1;
   K bits;
   std::memcpy(&bits, &value, sizeof bits);
   return (bits & kSign) != 0 ? static_cast<K>(~bits) : static_cast<K>(bits | kSign);
