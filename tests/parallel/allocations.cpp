@@ -121,11 +121,8 @@ void large_blocks(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(small_matrix),
-      cmocka_unit_test(many_tiles),
-      cmocka_unit_test(elements),
-      cmocka_unit_test(one_long_scope),
-      cmocka_unit_test(large_blocks),
+      cmocka_unit_test(small_matrix),   cmocka_unit_test(many_tiles),   cmocka_unit_test(elements),
+      cmocka_unit_test(one_long_scope), cmocka_unit_test(large_blocks),
   };
   return cmocka_run_group_tests_name("allocations", tests, nullptr, nullptr);
 }
