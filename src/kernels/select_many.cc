@@ -9,8 +9,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -463,23 +463,40 @@ HWY_NOINLINE void Prune(const Words &words, uint64_t least, void *y) {
 
 // --- keys of scores ---------------------------------------------------------------------------
 
-// The bits of a number order as it does once those of negative numbers are reversed and the sign is
-// flipped. -0 becomes +0 first; every NaN comes right above +inf.
-template <class T, class K>
-HWY_INLINE K ScoreKey(double score) {
-  const T value = static_cast<T>(score) + T{0};
-  constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
-  constexpr K kInfinity = sizeof(K) == 4 ? K{0x7f800000} : static_cast<K>(0x7ff0000000000000);
-  if (std::isnan(value)) return kSign + kInfinity + 1;
-  K bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return (bits & kSign) != 0 ? static_cast<K>(~bits) : static_cast<K>(bits | kSign);
+HWY_INLINE V ScoresAs(D, V scores) {
+  return scores;
+}
+HWY_INLINE VF ScoresAs(DF d, V scores) {
+  return hn::DemoteTo(d, scores);
 }
 
-template <class T, class K>
+// The bits of a number order as it does once those of negative numbers are reversed and the sign is
+// flipped. -0 becomes +0 first; every NaN comes right above +inf.
+template <class DT, class K = hwy::MakeUnsigned<hn::TFromD<DT>>>
+HWY_INLINE void StoreKeys(DT d, V scores, K *keys) {
+  constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
+  constexpr K kInfinity = sizeof(K) == 4 ? K{0x7f800000} : static_cast<K>(0x7ff0000000000000);
+  const hn::RebindToUnsigned<DT> du;
+  const hn::RebindToSigned<DT> di;
+  const auto number = hn::Add(ScoresAs(d, scores), hn::Zero(d));
+  const auto bits = hn::BitCast(di, number);
+  const auto negative = hn::BitCast(du, hn::BroadcastSignBit(bits));
+  const auto key = hn::Xor(hn::BitCast(du, bits), hn::Or(negative, hn::Set(du, kSign)));
+  const auto is_nan = hn::RebindMask(du, hn::IsNaN(number));
+  hn::StoreU(hn::IfThenElse(is_nan, hn::Set(du, kSign + kInfinity + 1), key), du, keys);
+}
+
+template <class DT, class K = hwy::MakeUnsigned<hn::TFromD<DT>>>
 HWY_NOINLINE void ScoreKeys(const double *scores, int64_t n, void *keys) {
   auto *key = static_cast<K *>(keys);
-  for (int64_t i = 0; i < n; ++i) key[i] = ScoreKey<T, K>(scores[i]);
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) StoreKeys(DT(), Load(scores + i), key + i);
+  if (i == n) return;
+  HWY_ALIGN double some[kN] = {};
+  HWY_ALIGN K made[kN];
+  std::copy_n(scores + i, n - i, some);
+  StoreKeys(DT(), Load(some), made);
+  std::copy_n(made, n - i, key + i);
 }
 
 template <class K>
@@ -499,8 +516,8 @@ void FillSelectMany(Kernels *table) {
   table->keys[kKeys16] = KernelsOf<uint16_t>();
   table->keys[kKeys32] = KernelsOf<uint32_t>();
   table->keys[kKeys64] = KernelsOf<uint64_t>();
-  table->keys[kKeys32].score_keys = ScoreKeys<float, uint32_t>;
-  table->keys[kKeys64].score_keys = ScoreKeys<double, uint64_t>;
+  table->keys[kKeys32].score_keys = ScoreKeys<DF>;
+  table->keys[kKeys64].score_keys = ScoreKeys<D>;
 }
 
 }  // namespace HWY_NAMESPACE
