@@ -466,8 +466,14 @@ HWY_NOINLINE void Prune(const Words &words, uint64_t least, void *y) {
 HWY_INLINE V ScoresAs(D, V scores) {
   return scores;
 }
+// Scores that fit: they have been rounded before.
 HWY_INLINE VF ScoresAs(DF d, V scores) {
+#if HWY_TARGET == HWY_SCALAR
+  // There, DemoteTo makes infinity finite.
+  return hn::Set(d, static_cast<float>(hn::GetLane(scores)));
+#else
   return hn::DemoteTo(d, scores);
+#endif
 }
 
 // The bits of a number order as it does once those of negative numbers are reversed and the sign is
