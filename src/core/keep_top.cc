@@ -4,18 +4,24 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dtype.h"
 #include "base/error.h"
+#include "core/select_stream.h"
 
 namespace spk {
 namespace {
 
-// Passes over a streamed scope, about: three to six that count digits, one that collects, one that
-// applies. Only the progress callback's share of work depends on it.
-constexpr int kStreamLoops = 8;
-
 // Number of the scope at `index` of the scope grid.
 int64_t number_of(const Scope &scope, const Extents &index) {
   return dot(index, scope.grid_shape.row_major());
+}
+
+// Parallel loops over the scopes that are streamed, about. Only the progress callback's share of
+// work depends on it.
+int loops_of_streams(const Scope &scope) {
+  constexpr int64_t kMost = 1 << 20;
+  const auto loops = kSelectLoops + static_cast<int64_t>(scope.members.size());
+  return static_cast<int>(std::min(scope.numscope * loops, kMost));
 }
 
 int64_t requested_in_all(const Scope &scope, const Counts &counts) {
@@ -46,112 +52,206 @@ Selected select_few(const Kernels &kernels, const double *scores, int64_t scopes
   return selected;
 }
 
-// Scopes [scopes][n] of more blocks, one by one.
-Selected select_each(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
-                     const int64_t *counts, int32_t ties, Scratch &scratch, uint8_t *keep) {
-  Selected all;
-  for (int64_t s = 0; s < scopes; ++s) {
-    const Scratch::Frame frame(scratch);
-    const uint64_t *keys = rank_keys(kernels, scores + s * n, n, scratch);
-    const Selected one = select_top(keys, n, counts[s], ties, scratch, keep + s * n);
-    all.kept += one.kept;
-    all.ties += one.ties;
-  }
-  return all;
+void add(const Selected &selected, Tally *tally) {
+  tally->achieved += selected.kept;
+  tally->ties += selected.ties;
 }
 
-// Each scope whose scores are in memory: selects, then hands each member's keep bytes to `apply`
-// (scratch, member, box of its grid, keep).
+// Hands the keep bytes [scopes][n] of a box of scopes to `apply`, member by member.
 template <typename Apply>
-void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
-                      const Counts &counts, int32_t ties, Tally *tally, Apply &&apply) {
+void apply_members(Scratch &scratch, const Scope &scope, const Rect &scopes, const uint8_t *keep,
+                   const Apply &apply) {
+  if (scope.members.size() == 1)
+    return apply(scratch, 0, member_rect(scope.members[0], scopes), keep);
+  for (size_t m = 0; m < scope.members.size(); ++m) {
+    const Scratch::Frame frame(scratch);
+    const ScopeMember &member = scope.members[m];
+    uint8_t *local = scratch.take<uint8_t>(scopes.count() * member.numblk);
+    take_member(scope, member, scopes.count(), keep, local);
+    apply(scratch, m, member_rect(member, scopes), local);
+  }
+}
+
+// Each scope of few blocks: selects, then hands each member's keep bytes to `apply` (scratch, member,
+// box of its grid, keep).
+template <typename Apply>
+void select_in_registers(Call &call, const Scope &scope, const ScopeScores &scores,
+                         const Counts &counts, int32_t ties, Tally *tally, const Apply &apply) {
   const int64_t n = scope.numblk_per_scope;
   scores.for_each_scopes(call, [&](Scratch &scratch, const Rect &scopes, const double *all) {
     uint8_t *keep = scratch.take<uint8_t>(scopes.count() * n);
     const int64_t *wanted = local_counts(scope, scopes, counts, scratch);
     const Selected selected =
-        n <= kFewBlocks
-            ? select_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep)
-            : select_each(call.kernels(), all, scopes.count(), n, wanted, ties, scratch, keep);
-    tally->achieved += selected.kept;
-    tally->ties += selected.ties;
-    for (size_t m = 0; m < scope.members.size(); ++m) {
-      const Scratch::Frame frame(scratch);
-      const ScopeMember &member = scope.members[m];
-      uint8_t *local = scratch.take<uint8_t>(scopes.count() * member.numblk);
-      take_member(scope, member, scopes.count(), keep, local);
-      apply(scratch, m, member_rect(member, scopes), local);
-    }
+        select_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep);
+    add(selected, tally);
+    apply_members(scratch, scope, scopes, keep, apply);
   });
 }
 
-// Each scope as a stream, one after the other; the work inside each is parallel.
-template <typename Apply>
-void select_in_streams(Call &call, const Scope &scope, const Grids &grids,
-                       const ScopeScores &scores, const Counts &counts, int32_t ties, Tally *tally,
-                       Apply &&apply) {
-  for_each_block(Rect::whole(scope.grid_shape), [&](int64_t s, const Extents &index) {
-    const Scratch::Frame frame(call.scratch());
-    const auto stream = scores.stream(call, index);
-    const StreamCut cut = select_top(call, *stream, counts[s], ties);
-    tally->achieved += cut.selected.kept;
-    tally->ties += cut.selected.ties;
-    for (size_t m = 0; m < scope.members.size(); ++m) {
-      const Tiling tiles = position_tiles(grids[m], scope.members[m]);
-      call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-        const ScoreStream::Chunk box{m, tiles[i]};
-        const int64_t count = box.positions.count();
-        const uint64_t *keys = stream->keys(call.kernels(), scratch, box);
-        uint8_t *keep = scratch.take<uint8_t>(count);
-        for (int64_t b = 0; b < count; ++b) keep[b] = keys[b] > cut.key;
-        if (std::find(keys, keys + count, cut.key) != keys + count) {
-          const int64_t *position = stream->positions(scratch, box);
-          for (int64_t b = 0; b < count; ++b) {
-            keep[b] |= keys[b] == cut.key && position[b] < cut.position;
-          }
-        }
-        apply(scratch, m, position_rect(index, box.positions), keep);
-      });
-    }
+// Visits the scopes of a box: fn(number in the box, offset in it, number of the scope).
+template <typename Fn>
+void for_each_scope(const Scope &scope, const Rect &scopes, Fn &&fn) {
+  const Extents stride = scope.grid_shape.row_major();
+  const int64_t first = dot(scopes.low, stride);
+  for_each_index(scopes.extent, [&](int64_t i, const Extents &offset) {
+    fn(i, offset, first + dot(offset, stride));
   });
+}
+
+// Each scope whose words are in memory.
+template <typename Apply>
+void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
+                      const Counts &counts, int32_t ties, Tally *tally, const Apply &apply) {
+  const int64_t n = scope.numblk_per_scope;
+  scores.for_each_words(call, [&](Scratch &scratch, const Rect &scopes, const BoxWords &box) {
+    const bool in_place = apply.can_prune(scope, box);
+    uint8_t *keep = in_place ? nullptr : scratch.take<uint8_t>(scopes.count() * n);
+    for_each_scope(scope, scopes, [&](int64_t i, const Extents &offset, int64_t s) {
+      const ScopeWords words = box.of(i, offset);
+      const Selection selection = words.select_top(counts[s], ties, scratch);
+      add(selection.selected, tally);
+      if (in_place) {
+        apply.prune(scopes, offset, words, selection);
+      } else {
+        words.keep(selection, 0, keep + i * n);
+      }
+    });
+    if (!in_place) apply_members(scratch, scope, scopes, keep, apply);
+  });
+}
+
+// Keep bytes of some positions of a scope.
+const uint8_t *keep_of(Scratch &scratch, const KeyStream &stream, const KeyStream::Chunk &chunk,
+                       const ScopeWords &words, const Selection &selection) {
+  uint8_t *keep = scratch.take<uint8_t>(chunk.positions.count());
+  stream.keep(chunk, words, selection, keep);
+  return keep;
+}
+
+// One scope, by its stream: selects, then applies in parallel.
+template <typename Apply>
+void select_in_stream(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
+                      const Extents &index, int64_t k, int32_t ties, Tally *tally,
+                      const Apply &apply) {
+  const Scratch::Frame frame(call.scratch());
+  const KeyStream stream = scores.stream(call, index);
+  const Selection selection = select_top(call, stream, k, ties);
+  add(selection.selected, tally);
+  for (size_t m = 0; m < scope.members.size(); ++m) {
+    const Tiling tiles = position_tiles(grids[m], scope.members[m]);
+    call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+      const KeyStream::Chunk chunk{m, tiles[i]};
+      const Rect rect = position_rect(index, chunk.positions);
+      const ScopeWords words = stream.words(scratch, chunk);
+      if (apply.prune_box(m, rect, words, selection, stream.first_position(chunk))) return;
+      apply(scratch, m, rect, keep_of(scratch, stream, chunk, words, selection));
+    });
+  }
 }
 
 template <typename Apply>
 void select_blocks(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
-                   const Counts &counts, int32_t ties, Tally *tally, Apply &&apply) {
+                   const Counts &counts, int32_t ties, Tally *tally, const Apply &apply) {
   tally->requested = requested_in_all(scope, counts);
-  if (scores.fit_in_memory()) {
-    select_in_memory(call, scope, scores, counts, ties, tally, apply);
+  if (!scores.fit_in_memory()) {
+    call.expect_loops(loops_of_streams(scope));
+    for_each_block(Rect::whole(scope.grid_shape), [&](int64_t s, const Extents &index) {
+      select_in_stream(call, scope, grids, scores, index, counts[s], ties, tally, apply);
+    });
+  } else if (scope.numblk_per_scope <= kFewBlocks) {
+    select_in_registers(call, scope, scores, counts, ties, tally, apply);
   } else {
-    call.expect_loops(kStreamLoops);
-    select_in_streams(call, scope, grids, scores, counts, ties, tally, apply);
+    select_in_memory(call, scope, scores, counts, ties, tally, apply);
   }
 }
 
-// Calls each(scope number, k-th, next) for all scopes; in parallel.
+// What pruning does with a selection.
+class Pruning {
+ public:
+  Pruning(Call &call, const Grids &grids, const ScopeScores &scores)
+      : call_(call), grids_(grids), scores_(scores) {}
+
+  // Where the elements of a leaf are the words, one after the other, it is pruned in one go.
+  bool can_prune(const Scope &scope, const BoxWords &box) const {
+    const GridLeaf &leaf = grids_[0].leaves[0];
+    const Extents &shape = scope.members[0].shape;
+    return box.leaf() == &leaf &&
+           is_run(shape, last_of(leaf.grid_y, shape.size()), size_of(leaf.dtype));
+  }
+  // Prunes the scope at `offset` in a box of scopes.
+  void prune(const Rect &scopes, const Extents &offset, const ScopeWords &words,
+             const Selection &selection) const {
+    const GridLeaf &leaf = grids_[0].leaves[0];
+    words.prune(selection, 0, leaf.y + dot(scopes.low, leaf.grid_y) + dot(offset, leaf.grid_y));
+  }
+  // Prunes a box of a member's grid, if it can be done so; its first position is `first`.
+  bool prune_box(size_t member, const Rect &rect, const ScopeWords &words,
+                 const Selection &selection, int64_t first) const {
+    const GridLeaf &leaf = grids_[member].leaves[0];
+    const bool are_elements = words.words().data == leaf.x + dot(rect.low, leaf.grid_x);
+    if (!are_elements || !is_run(rect.extent, leaf.grid_y, size_of(leaf.dtype))) return false;
+    words.prune(selection, first, leaf.y + dot(rect.low, leaf.grid_y));
+    return true;
+  }
+  void operator()(Scratch &, size_t member, const Rect &rect, const uint8_t *keep) const {
+    // Large blocks come all at once, on the calling thread.
+    if (scores_.has_large_blocks()) {
+      mask_all(call_, grids_[member], keep);
+    } else {
+      mask_rect(call_.kernels(), grids_[member], rect, keep);
+    }
+  }
+
+ private:
+  Call &call_;
+  const Grids &grids_;
+  const ScopeScores &scores_;
+};
+
+// What making masks does with it.
+class Masking {
+ public:
+  explicit Masking(const Grids &masks) : masks_(masks) {}
+
+  bool can_prune(const Scope &, const BoxWords &) const { return false; }
+  void prune(const Rect &, const Extents &, const ScopeWords &, const Selection &) const {}
+  bool prune_box(size_t, const Rect &, const ScopeWords &, const Selection &, int64_t) const {
+    return false;
+  }
+  void operator()(Scratch &, size_t member, const Rect &rect, const uint8_t *keep) const {
+    spread_rect(masks_[member], rect, keep);
+  }
+
+ private:
+  const Grids &masks_;
+};
+
+// Calls each(scope number, k-th score, next) for all scopes; in parallel.
 template <typename Fn>
 void for_each_kth(Call &call, const Scope &scope, const ScopeScores &scores, const Counts &k,
                   bool with_next, Fn &&each) {
-  const int64_t n = scope.numblk_per_scope;
+  const auto tell = [&](int64_t s, uint64_t kth, uint64_t next) {
+    each(s, scores.form().score_of(call.kernels(), kth),
+         with_next ? scores.form().score_of(call.kernels(), next) : 0.0);
+  };
   if (scores.fit_in_memory()) {
-    scores.for_each_scopes(call, [&](Scratch &scratch, const Rect &scopes, const double *all) {
-      for_each_block(scopes, [&](int64_t i, const Extents &index) {
-        const int64_t s = number_of(scope, index);
-        double next = 0.0;
-        const Scratch::Frame frame(scratch);
-        const uint64_t *keys = rank_keys(call.kernels(), all + i * n, n, scratch);
-        const double kth = kth_largest(keys, n, k[s], scratch, with_next ? &next : nullptr);
-        each(s, kth, next);
+    scores.for_each_words(call, [&](Scratch &scratch, const Rect &scopes, const BoxWords &box) {
+      for_each_scope(scope, scopes, [&](int64_t i, const Extents &offset, int64_t s) {
+        uint64_t next = 0;
+        const ScopeWords words = box.of(i, offset);
+        const uint64_t kth = words.kth_largest(k[s], scratch, with_next ? &next : nullptr);
+        tell(s, kth, next);
       });
     });
     return;
   }
+  call.expect_loops(loops_of_streams(scope));
   for_each_block(Rect::whole(scope.grid_shape), [&](int64_t s, const Extents &index) {
     const Scratch::Frame frame(call.scratch());
-    const auto stream = scores.stream(call, index);
-    double next = 0.0;
-    const double kth = kth_largest(call, *stream, k[s], with_next ? &next : nullptr);
-    each(s, kth, next);
+    const KeyStream stream = scores.stream(call, index);
+    uint64_t next = 0;
+    const uint64_t kth = kth_largest(call, stream, k[s], with_next ? &next : nullptr);
+    tell(s, kth, next);
   });
 }
 
@@ -197,23 +297,12 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
 
 void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
               const Counts &counts, int32_t ties, Tally *tally) {
-  select_blocks(call, scope, grids, scores, counts, ties, tally,
-                [&](Scratch &, size_t member, const Rect &rect, const uint8_t *keep) {
-                  // Large blocks come all at once, on the calling thread.
-                  if (scores.has_large_blocks()) {
-                    mask_all(call, grids[member], keep);
-                  } else {
-                    mask_rect(call.kernels(), grids[member], rect, keep);
-                  }
-                });
+  select_blocks(call, scope, grids, scores, counts, ties, tally, Pruning(call, grids, scores));
 }
 
 void top_masks(Call &call, const Scope &scope, const Grids &masks, const ScopeScores &scores,
                const Counts &counts, int32_t ties, Tally *tally) {
-  select_blocks(call, scope, masks, scores, counts, ties, tally,
-                [&](Scratch &, size_t member, const Rect &rect, const uint8_t *keep) {
-                  spread_rect(masks[member], rect, keep);
-                });
+  select_blocks(call, scope, masks, scores, counts, ties, tally, Masking(masks));
 }
 
 void kth_largest(Call &call, const Scope &scope, const ScopeScores &scores, const Counts &k,

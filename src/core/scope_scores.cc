@@ -1,9 +1,9 @@
 #include "core/scope_scores.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/dtype.h"
+#include "core/nest.h"
 
 namespace spk {
 namespace {
@@ -13,114 +13,65 @@ constexpr int64_t kScopeBlocks = int64_t{1} << 16;
 // Scopes of more elements are streamed, unless there are enough of them to share out whole.
 constexpr int64_t kScopeElements = int64_t{1} << 18;
 constexpr int64_t kManyScopes = 16;
-// Scores are kept from pass to pass if blocks have this many elements: then they cost less than
-// 1/64 of a sweep of memory, or 1/32 for 16-bit weights. Else they are computed again.
+// Keys are kept from pass to pass if blocks have this many elements: then they cost less than 1/64
+// of a sweep of memory, or 1/32 for 16-bit weights. Else they are computed again.
 constexpr int64_t kStoredBlock = 64;
+// Scores of the scopes of a box take about this many bytes at most, if there is more than one.
+constexpr int64_t kBoxBytes = int64_t{1} << 20;
+// Bytes that a tile spans along its innermost dimension (see Tiling).
+constexpr int64_t kTileRow = 256;
+constexpr int64_t kLine = 64;
 
-// The boxes of positions of all members of a scope, in turn.
-class BoxStream : public ScoreStream {
- public:
-  BoxStream(const Scope &scope, std::vector<Tiling> tiles)
-      : scope_(scope), tiles_(std::move(tiles)) {
-    for (const Tiling &tiles_of_member : tiles_) chunks_ += tiles_of_member.count();
-  }
-
-  int64_t count() const override { return scope_.numblk_per_scope; }
-  int64_t chunks() const override { return chunks_; }
-
-  Chunk chunk(int64_t number) const override {
-    size_t member = 0;
-    while (number >= tiles_[member].count()) number -= tiles_[member++].count();
-    return {member, tiles_[member][number]};
-  }
-
-  const int64_t *positions(Scratch &scratch, const Chunk &chunk) const override {
-    const ScopeMember &member = scope_.members[chunk.member];
-    const Rect &box = chunk.positions;
-    int64_t *positions = scratch.take<int64_t>(box.count());
-    // Rows along the last axis are consecutive.
-    const int last = box.extent.size() - 1;
-    Extents rows = box.extent;
-    rows[last] = 1;
-    const Extents stride = member.shape.row_major();
-    const int64_t first = member.first_position + dot(box.low, stride);
-    for_each_index(rows, [&](int64_t row, const Extents &index) {
-      std::iota(positions + row * box.extent[last], positions + (row + 1) * box.extent[last],
-                first + dot(index, stride));
-    });
-    return positions;
-  }
-
- protected:
-  const Scope &scope_;
-
- private:
-  std::vector<Tiling> tiles_;
-  int64_t chunks_ = 0;
-};
-
-// Scores in memory, by position: doubles of ours, or floats or doubles of the caller's.
-class ArrayStream final : public BoxStream {
- public:
-  ArrayStream(const Kernels &kernels, const Scope &scope, const ArrayData &scores)
-      : BoxStream(scope, tilings(scope)), kernels_(kernels), scores_(scores) {}
-
-  const double *load(Scratch &scratch, const Chunk &chunk) const override {
-    const ScopeMember &member = scope_.members[chunk.member];
-    const int64_t size = size_of(scores_.dtype);
-    double *scores = scratch.take<double>(chunk.positions.count());
-    spk::load(kernels_, chunk.positions,
-              {scores_.data + member.first_position * size, scores_.dtype,
-               member.shape.row_major().times(size)},
-              scores);
-    return scores;
-  }
-
- private:
-  static std::vector<Tiling> tilings(const Scope &scope) {
-    std::vector<Tiling> tiles;
-    for (const ScopeMember &member : scope.members) {
-      tiles.emplace_back(member.shape, member.shape.row_major(), 1, kTileElements);
+// Copies words of `size` bytes from operand 0 to operand 1.
+template <typename T>
+void copy_words(const Nest &nest, const std::byte *from, std::byte *to) {
+  const NestDim inner = nest[0];
+  nest.for_each_outer(1, [&](const int64_t *offset) {
+    const std::byte *x = from + offset[0];
+    std::byte *y = to + offset[1];
+    for (int64_t i = 0; i < inner.extent; ++i) {
+      *reinterpret_cast<T *>(y + i * inner.step[1]) =
+          *reinterpret_cast<const T *>(x + i * inner.step[0]);
     }
-    return tiles;
+  });
+}
+
+void gather_words(Nest *nest, KeyWidth width, const std::byte *from, std::byte *to) {
+  nest->compile();
+  nest->pad_to(1);
+  if (width == kKeys16) return copy_words<uint16_t>(*nest, from, to);
+  if (width == kKeys32) return copy_words<uint32_t>(*nest, from, to);
+  copy_words<uint64_t>(*nest, from, to);
+}
+
+// Well mixed bits of a number (Steele, Lea and Flood, 2014: SplitMix).
+uint64_t mixed(uint64_t number) {
+  number = (number + 1) * 0x9e3779b97f4a7c15;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+// A number below `limit`, by random bits.
+int64_t below(uint64_t random, int64_t limit) {
+  return static_cast<int64_t>((random >> 32) % static_cast<uint64_t>(limit));
+}
+
+// A part of a box, about one in `rate` of its entries.
+Rect part_of(const Rect &box, int64_t rate, uint64_t random) {
+  Rect part = box;
+  while (rate > 1) {
+    const auto *longest = std::max_element(part.extent.begin(), part.extent.end());
+    const auto d = static_cast<int>(longest - part.extent.begin());
+    const int64_t extent = part.extent[d];
+    if (extent == 1) break;
+    part.extent[d] = std::max<int64_t>(extent / rate, 1);
+    part.low[d] += below(random, extent - part.extent[d] + 1);
+    rate = rate * part.extent[d] / extent;
+    random = mixed(random);
   }
-
-  const Kernels &kernels_;
-  ArrayData scores_;
-};
-
-// Norms computed on the fly.
-class NormStream final : public BoxStream {
- public:
-  NormStream(const Kernels &kernels, const Scope &scope, std::span<const Grid> grids,
-             const Extents &scope_index)
-      : BoxStream(scope, tilings(scope, grids)),
-        kernels_(kernels),
-        grids_(grids),
-        scope_index_(scope_index) {}
-
-  const double *load(Scratch &scratch, const Chunk &chunk) const override {
-    const Grid &grid = grids_[chunk.member];
-    const Rect rect = position_rect(scope_index_, chunk.positions);
-    double *scores = scratch.take<double>(rect.count());
-    norms_rect(kernels_, scratch, grid, rect, 2.0, scores);
-    round_scores(grid, rect.count(), scores);
-    return scores;
-  }
-
- private:
-  static std::vector<Tiling> tilings(const Scope &scope, std::span<const Grid> grids) {
-    std::vector<Tiling> tiles;
-    for (size_t m = 0; m < grids.size(); ++m) {
-      tiles.push_back(position_tiles(grids[m], scope.members[m]));
-    }
-    return tiles;
-  }
-
-  const Kernels &kernels_;
-  std::span<const Grid> grids_;
-  Extents scope_index_;
-};
+  return part;
+}
 
 }  // namespace
 
@@ -129,14 +80,42 @@ Rect member_rect(const ScopeMember &member, const Rect &scopes) {
 }
 
 Tiling position_tiles(const Grid &grid, const ScopeMember &member) {
-  const int inner = member.shape.size();
-  const Extents step(grid.leaves[0].grid_x.data() + (grid.shape.size() - inner), inner);
-  return Tiling(member.shape, step, grid.numel_per_block, kTileElements);
+  return Tiling(member.shape, last_of(grid.leaves[0].grid_x, member.shape.size()),
+                grid.numel_per_block, kTileElements);
 }
 
 Rect position_rect(const Extents &scope_index, const Rect &positions) {
   return {concat(scope_index, positions.low),
           concat(Extents(scope_index.size(), 1), positions.extent)};
+}
+
+bool is_run(const Extents &extent, const Extents &step, int64_t size) {
+  int64_t run = size;
+  for (int d = extent.size() - 1; d >= 0; --d) {
+    if (extent[d] == 1) continue;
+    if (step[d] != run) return false;
+    run *= extent[d];
+  }
+  return true;
+}
+
+// --- scopes in memory -------------------------------------------------------------------------
+
+ScopeScores::ScopeScores(const Scope &scope, const Grids &grids) : scope_(scope), grids_(grids) {
+  form_ = are_elements() ? KeyForm::of_elements(grids_[0].leaves[0].dtype)
+                         : KeyForm::of_scores(scope.score_dtype);
+}
+
+ScopeScores::ScopeScores(const Scope &scope, const ArrayData &scores)
+    : scope_(scope), scores_(scores), form_(KeyForm::of_scores(scope.score_dtype)) {}
+
+// Are the scores the magnitudes of elements of one dtype? Those of doubles may have to be rounded.
+bool ScopeScores::are_elements() const {
+  const int32_t dtype = grids_[0].leaves[0].dtype;
+  return (dtype != SPK_F64 || scope_.score_dtype == SPK_F64) &&
+         std::all_of(grids_.begin(), grids_.end(), [&](const Grid &grid) {
+           return grid.numel_per_block == 1 && grid.leaves[0].dtype == dtype;
+         });
 }
 
 bool ScopeScores::has_large_blocks() const {
@@ -155,8 +134,14 @@ Tiling ScopeScores::scope_tiles() const {
     return Tiling(scope_.grid_shape, scope_.grid_shape.row_major(), scope_.numel_per_scope,
                   kTileElements);
   }
-  const Extents step(grids_[0].leaves[0].grid_x.data(), scope_.grid_shape.size());
-  return Tiling(scope_.grid_shape, step, scope_.numel_per_scope, kTileElements);
+  const GridLeaf &leaf = grids_[0].leaves[0];
+  const Extents step(leaf.grid_x.data(), scope_.grid_shape.size());
+  // Where scopes interleave, a tile has as many as fill a row; but not of very long ones: then
+  // steps are told longer than they are.
+  const int64_t most = std::max<int64_t>(
+      kBoxBytes / (scope_.numblk_per_scope * static_cast<int64_t>(sizeof(double))), 1);
+  const int64_t longer = std::max<int64_t>(kTileRow / (size_of(leaf.dtype) * most), 1);
+  return Tiling(scope_.grid_shape, step.times(longer), scope_.numel_per_scope, kTileElements);
 }
 
 void ScopeScores::load_scopes(const Kernels &kernels, Scratch &scratch, const Rect &scopes,
@@ -196,24 +181,198 @@ void ScopeScores::load_all(Call &call, double *scores) const {
   }
 }
 
-std::unique_ptr<ScoreStream> ScopeScores::stream(Call &call, const Extents &scope_index) const {
+BoxWords ScopeScores::words_of_scores(const Kernels &kernels, Scratch &scratch, const Rect &scopes,
+                                      const double *scores) const {
   const int64_t n = scope_.numblk_per_scope;
-  if (grids_.empty()) {
-    const int64_t first = dot(scope_index, scope_.grid_shape.row_major()) * n;
-    const ArrayData scores{scores_.data + first * size_of(scores_.dtype), scores_.dtype};
-    return std::make_unique<ArrayStream>(call.kernels(), scope_, scores);
+  const int64_t count = scopes.count() * n;
+  auto *keys = scratch.take<std::byte>(count * form_.bytes());
+  form_.kernels(kernels).score_keys(scores, count, keys);
+  return {kernels, form_, n, keys, n * form_.bytes()};
+}
+
+BoxWords ScopeScores::words_of_elements(const Kernels &kernels, Scratch &scratch,
+                                        const Rect &scopes) const {
+  const int64_t n = scope_.numblk_per_scope;
+  const int64_t size = form_.bytes();
+  const GridLeaf &first = grids_[0].leaves[0];
+  const ScopeMember &member = scope_.members[0];
+  if (grids_.size() == 1 &&
+      is_run(member.shape, last_of(first.grid_x, member.shape.size()), size)) {
+    return {kernels, form_, n, first.x + dot(scopes.low, first.grid_x), first};
   }
-  auto computed = std::make_unique<NormStream>(call.kernels(), scope_, grids_, scope_index);
-  if (scope_.numel_per_scope < kStoredBlock * n) return computed;
-  double *scores = call.scratch().take<double>(n);
-  call.for_each(computed->chunks(), [&](Scratch &scratch, int64_t number) {
-    const ScoreStream::Chunk chunk = computed->chunk(number);
-    const double *loaded = computed->load(scratch, chunk);
-    const int64_t *position = computed->positions(scratch, chunk);
-    for (int64_t i = 0; i < chunk.positions.count(); ++i) scores[position[i]] = loaded[i];
+  // An odd number of lines apart, because neighbouring scopes are often written in turn.
+  const int64_t pitch = (n * size / kLine | 1) * kLine + 2 * kLine;
+  auto *words = scratch.take<std::byte>(scopes.count() * pitch);
+  for (size_t m = 0; m < grids_.size(); ++m) {
+    const ScopeMember &part = scope_.members[m];
+    const Rect rect = member_rect(part, scopes);
+    const Extents &step = grids_[m].leaves[0].grid_x;
+    const Extents local =
+        concat(scopes.extent.row_major().times(pitch), part.shape.row_major().times(size));
+    Nest nest;
+    for (int d = 0; d < rect.extent.size(); ++d) nest.add(rect.extent[d], step[d], local[d]);
+    gather_words(&nest, form_.width, grids_[m].leaves[0].x + dot(rect.low, step),
+                 words + part.first_position * size);
+  }
+  return {kernels, form_, n, words, pitch};
+}
+
+const double *ScopeScores::load_positions(const Kernels &kernels, Scratch &scratch, size_t member,
+                                          const Extents &scope_index, const Rect &positions) const {
+  double *scores = scratch.take<double>(positions.count());
+  if (grids_.empty()) {
+    const ScopeMember &part = scope_.members[member];
+    const int64_t scope = dot(scope_index, scope_.grid_shape.row_major());
+    const int64_t first = scope * scope_.numblk_per_scope + part.first_position;
+    const int64_t size = size_of(scores_.dtype);
+    load(kernels, positions,
+         {scores_.data + first * size, scores_.dtype, part.shape.row_major().times(size)}, scores);
+    return scores;
+  }
+  const Grid &grid = grids_[member];
+  const Rect rect = position_rect(scope_index, positions);
+  norms_rect(kernels, scratch, grid, rect, 2.0, scores);
+  round_scores(grid, rect.count(), scores);
+  return scores;
+}
+
+KeyStream ScopeScores::stream(Call &call, const Extents &scope_index) const {
+  KeyStream stream(call, *this, scope_index);
+  const bool costs_little = scope_.numel_per_scope >= kStoredBlock * scope_.numblk_per_scope;
+  if (!grids_.empty() && costs_little) stream.store(call);
+  return stream;
+}
+
+// --- streams ----------------------------------------------------------------------------------
+
+KeyStream::KeyStream(Call &call, const ScopeScores &scores, const Extents &scope_index)
+    : scores_(scores),
+      kernels_(call.kernels()),
+      scope_index_(scope_index),
+      form_(scores.form_),
+      tiles_(call.memory()) {
+  tiles_.reserve(scores.scope_.members.size());
+  tile_by(scores.grids_);
+}
+
+void KeyStream::tile_by(std::span<const Grid> grids) {
+  tiles_.clear();
+  chunks_ = 0;
+  in_order_ = true;
+  for (size_t m = 0; m < scores_.scope_.members.size(); ++m) {
+    const ScopeMember &member = scores_.scope_.members[m];
+    const Tiling tiles = grids.empty()
+                             ? Tiling(member.shape, member.shape.row_major(), 1, kTileElements)
+                             : position_tiles(grids[m], member);
+    tiles_.push_back(tiles);
+    chunks_ += tiles.count();
+    // All tiles are like the first.
+    in_order_ = in_order_ && is_consecutive(tiles[0], member.shape);
+  }
+}
+
+void KeyStream::store(Call &call) {
+  const int64_t size = form_.bytes();
+  auto *stored = call.scratch().take<std::byte>(count() * size);
+  call.for_each(chunks_, [&](Scratch &scratch, int64_t number) {
+    const Chunk box = chunk(number);
+    const auto *keys = static_cast<const std::byte *>(words(scratch, box).words().data);
+    for_each_run(box, [&](int64_t first, int64_t n, int64_t position) {
+      std::copy_n(keys + first * size, n * size, stored + position * size);
+    });
   });
-  const ArrayData stored{reinterpret_cast<std::byte *>(scores), SPK_F64};
-  return std::make_unique<ArrayStream>(call.kernels(), scope_, stored);
+  stored_ = stored;
+  tile_by({});
+}
+
+KeyStream::Chunk KeyStream::chunk(int64_t number) const {
+  size_t member = 0;
+  while (number >= tiles_[member].count()) number -= tiles_[member++].count();
+  return {member, tiles_[member][number]};
+}
+
+GridArray KeyStream::place_of(size_t member) const {
+  const ScopeMember &part = scores_.scope_.members[member];
+  if (stored_) {
+    const int64_t size = form_.bytes();
+    return {const_cast<std::byte *>(stored_) + part.first_position * size, form_.dtype,
+            part.shape.row_major().times(size)};
+  }
+  const GridLeaf &leaf = scores_.grids_[member].leaves[0];
+  return {const_cast<std::byte *>(leaf.x) + dot(scope_index_, leaf.grid_x), form_.dtype,
+          last_of(leaf.grid_x, part.shape.size())};
+}
+
+ScopeWords KeyStream::words(Scratch &scratch, const Chunk &chunk) const {
+  const int64_t n = chunk.positions.count();
+  const int64_t size = form_.bytes();
+  if (!lies_in_memory()) {
+    const double *scores =
+        scores_.load_positions(kernels_, scratch, chunk.member, scope_index_, chunk.positions);
+    auto *keys = scratch.take<std::byte>(n * size);
+    form_.kernels(kernels_).score_keys(scores, n, keys);
+    return {kernels_, form_, keys, n};
+  }
+  const GridArray place = place_of(chunk.member);
+  const std::byte *from = place.data + dot(chunk.positions.low, place.step);
+  const Extents &extent = chunk.positions.extent;
+  if (is_run(extent, place.step, size)) return {kernels_, form_, from, n};
+  auto *words = scratch.take<std::byte>(n * size);
+  const Extents local = extent.row_major().times(size);
+  Nest nest;
+  for (int d = 0; d < extent.size(); ++d) nest.add(extent[d], place.step[d], local[d]);
+  gather_words(&nest, form_.width, from, words);
+  return {kernels_, form_, words, n};
+}
+
+int64_t KeyStream::sample(Scratch &scratch, int64_t number, int64_t rate, int64_t room,
+                          std::byte *out) const {
+  const int64_t size = form_.bytes();
+  const Chunk box = chunk(number);
+  const uint64_t random = mixed(static_cast<uint64_t>(number));
+  const int64_t n = box.positions.count();
+  const bool is_there =
+      lies_in_memory() && is_run(box.positions.extent, place_of(box.member).step, size);
+  if (!is_there) {
+    const Chunk part{box.member, part_of(box.positions, rate, random)};
+    const Words some = words(scratch, part).words();
+    const int64_t taken = std::min(some.count, room);
+    std::copy_n(static_cast<const std::byte *>(some.data), taken * size, out);
+    return taken;
+  }
+  // A line from each of equal parts.
+  const int64_t line = kLine / size;
+  const auto *from = static_cast<const std::byte *>(words(scratch, box).words().data);
+  int64_t taken = 0;
+  for (int64_t first = 0; first + line * rate <= n && taken + line <= room; first += line * rate) {
+    const int64_t at = first + line * below(mixed(random + static_cast<uint64_t>(first)), rate);
+    std::copy_n(from + at * size, kLine, out + taken * size);
+    taken += line;
+  }
+  return taken;
+}
+
+int64_t KeyStream::first_position(const Chunk &chunk) const {
+  const ScopeMember &member = scores_.scope_.members[chunk.member];
+  return member.first_position + dot(chunk.positions.low, member.shape.row_major());
+}
+
+void KeyStream::keep(const Chunk &chunk, const ScopeWords &words, const Selection &selection,
+                     uint8_t *keep) const {
+  if (selection.position == Selection::kNoPosition) return words.keep(selection, 0, keep);
+  for_each_run(chunk, [&](int64_t first, int64_t n, int64_t position) {
+    words.part(first, n).keep(selection, position, keep + first);
+  });
+}
+
+// Only the first dimension that is longer than 1 may be cut.
+bool KeyStream::is_consecutive(const Rect &positions, const Extents &shape) {
+  bool whole = false;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (whole && positions.extent[d] != shape[d]) return false;
+    whole = whole || positions.extent[d] > 1;
+  }
+  return true;
 }
 
 }  // namespace spk

@@ -1,26 +1,27 @@
-// Exact selection: which scores are the k largest. Equal scores are ranked by
-// position, NaN above +inf; nothing is sorted.
+// Exact selection: which scores are the k largest. Equal scores are ranked by position, NaN above
+// +inf; nothing is sorted. Scores are told as keys, integers of the same order.
 #pragma once
 
+#include <limits>
+
 #include "core/call.h"
-#include "core/grid.h"
 
 namespace spk {
 
-// Scores as integers of the same order (Kernels::rank_keys); NaN highest, -0 as +0. And back.
-const uint64_t *rank_keys(const Kernels &kernels, const double *scores, int64_t n,
-                          Scratch &scratch);
-double score_of(uint64_t key);
+// How the scores of a scope are told as keys.
+struct KeyForm {
+  KeyWidth width = kKeys32;
+  KeyRule rule;
+  int32_t dtype = 0;        // of what the keys were made from
+  bool magnitudes = false;  // elements as they lie in memory, whose magnitudes are the scores
 
-// The k-th largest key among some scores, how many are above it and how many equal to it.
-struct Cut {
-  uint64_t key = 0;
-  int64_t above = 0;
-  int64_t equal = 0;
+  static KeyForm of_elements(int32_t dtype);
+  // Made by KeyKernels::score_keys from scores of this dtype.
+  static KeyForm of_scores(int32_t score_dtype);
 
-  // Of the `equal`, how many belong to the k largest.
-  int64_t quota(int64_t k) const { return k - above; }
-  bool splits_ties(int64_t k) const { return quota(k) < equal; }
+  const KeyKernels &kernels(const Kernels &all) const { return all.keys[width]; }
+  int64_t bytes() const { return bytes_of(width); }
+  double score_of(const Kernels &all, uint64_t key) const;
 };
 
 struct Selected {
@@ -28,43 +29,50 @@ struct Selected {
   int64_t ties = 0;  // see spk_report
 };
 
-// Keys of one scope that lie in memory: its k largest into keep bytes.
-Selected select_top(const uint64_t *keys, int64_t n, int64_t k, int32_t ties, Scratch &scratch,
-                    uint8_t *keep);
-// The k-th largest and, if `next` is not NULL, the (k+1)-th.
-double kth_largest(const uint64_t *keys, int64_t n, int64_t k, Scratch &scratch, double *next);
+// The k largest of a scope: those with a key above `key`, and those equal to it before `position`.
+struct Selection {
+  static constexpr int64_t kNoPosition = std::numeric_limits<int64_t>::max();
 
-// Scores of one scope that are too many for that: they come in chunks, boxes of positions of one
-// member, each as often as asked for.
-class ScoreStream {
- public:
-  struct Chunk {
-    size_t member;
-    Rect positions;
-  };
-
-  virtual ~ScoreStream() = default;
-  virtual int64_t count() const = 0;
-  virtual int64_t chunks() const = 0;
-  virtual Chunk chunk(int64_t number) const = 0;
-  // The scores of a chunk, or of any other box of a member's positions, row-major, in `scratch`.
-  virtual const double *load(Scratch &scratch, const Chunk &chunk) const = 0;
-  // The same as keys.
-  const uint64_t *keys(const Kernels &kernels, Scratch &scratch, const Chunk &chunk) const {
-    return rank_keys(kernels, load(scratch, chunk), chunk.positions.count(), scratch);
-  }
-  // The positions in the scope of a chunk's entries, in `scratch`.
-  virtual const int64_t *positions(Scratch &scratch, const Chunk &chunk) const = 0;
-};
-
-// The k largest of a stream: all with a key above `key`, and those equal to it before `position`.
-struct StreamCut {
   uint64_t key = 0;
-  int64_t position = 0;
+  int64_t position = kNoPosition;
   Selected selected;
+
+  // Whether each is in can be told without looking at the scores.
+  static bool is_trivial(int64_t k, int64_t n) { return k == 0 || k == n; }
+  static Selection trivial(const KeyRule &rule, int64_t k);
+  // By a cut, the position being open.
+  static Selection at(const Cut &cut, int64_t k, int32_t ties);
+  static bool needs_position(const Cut &cut, int64_t k, int32_t ties) {
+    return cut.splits_ties(k) && ties != SPK_TIES_KEEP_ALL;
+  }
 };
 
-StreamCut select_top(Call &call, const ScoreStream &stream, int64_t k, int32_t ties);
-double kth_largest(Call &call, const ScoreStream &stream, int64_t k, double *next);
+// Words of one scope that lie in memory in the order of positions.
+class ScopeWords {
+ public:
+  ScopeWords(const Kernels &kernels, const KeyForm &form, const void *data, int64_t count)
+      : kernels_(form.kernels(kernels)), form_(form), words_{data, count, form.rule} {}
+
+  const Words &words() const { return words_; }
+
+  Selection select_top(int64_t k, int32_t ties, Scratch &scratch) const;
+  // The k-th largest key and, if `next` is not NULL, the (k+1)-th.
+  uint64_t kth_largest(int64_t k, Scratch &scratch, uint64_t *next) const;
+
+  ScopeWords part(int64_t first, int64_t count) const;
+  // The selected, these words being those of the positions from `first` on: as keep bytes; or
+  // copied to `y`, which may be where they are, and the others zeroed.
+  void keep(const Selection &selection, int64_t first, uint8_t *keep) const;
+  void prune(const Selection &selection, int64_t first, std::byte *y) const;
+
+ private:
+  Cut find_cut(int64_t k, Scratch &scratch) const;
+  // How many of the words, the first being at position `first`, are kept if they are tied.
+  int64_t tied_part(const Selection &selection, int64_t first) const;
+
+  const KeyKernels &kernels_;
+  KeyForm form_;
+  Words words_;
+};
 
 }  // namespace spk

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/select_many.h"
+
 namespace spk {
 
 enum DtypeIndex { kF32, kF64, kF16, kBf16, kDtypes };
@@ -199,9 +201,8 @@ struct Kernels {
   int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double threshold_scale,
                                          double eps);
   int64_t (*drop_elements[2])(const ElementArgs &args);
-  // Scores to integers of the same order; see select.cc.
-  void (*rank_keys)(const double *scores, int64_t n, uint64_t *keys);
   void (*select_few)(const SelectFewArgs &args);
+  KeyKernels keys[kKeyWidths];  // of scopes of more blocks
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

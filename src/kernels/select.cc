@@ -1,4 +1,4 @@
-// Ranking: scores as integers of the same order, and the top of many small scopes at once.
+// Ranking: the top of many small scopes at once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/select.cc"
 #include <hwy/foreach_target.h>
@@ -24,24 +24,6 @@ HWY_INLINE VI RankKey(V score) {
   const VI flip = hn::And(hn::BroadcastSignBit(bits), hn::Set(di, INT64_MAX));
   const VI key = hn::Xor(bits, flip);
   return hn::IfThenElse(hn::RebindMask(di, hn::IsNaN(score)), hn::Set(di, INT64_MAX), key);
-}
-
-// As unsigned integers: the sign bit flipped.
-HWY_INLINE void StoreKeys(V scores, uint64_t *keys) {
-  const hn::RebindToUnsigned<D> du;
-  const VI sign = hn::Set(DI(), INT64_MIN);
-  hn::StoreU(hn::BitCast(du, hn::Xor(RankKey(scores), sign)), du, keys);
-}
-
-void RankKeys(const double *scores, int64_t n, uint64_t *keys) {
-  int64_t i = 0;
-  for (; i + kN <= n; i += kN) StoreKeys(hn::LoadU(D(), scores + i), keys + i);
-  if (i == n) return;
-  HWY_ALIGN double some[kN] = {};
-  HWY_ALIGN uint64_t ranked[kN];
-  for (int64_t k = i; k < n; ++k) some[k - i] = scores[k];
-  StoreKeys(hn::Load(D(), some), ranked);
-  for (int64_t k = i; k < n; ++k) keys[k] = ranked[k - i];
 }
 
 // One scope a lane. Every pair of positions is compared once: the later one precedes the earlier
@@ -107,7 +89,6 @@ void SelectFew(const SelectFewArgs &args) {
 }
 
 void FillSelect(Kernels *table) {
-  table->rank_keys = RankKeys;
   table->select_few = SelectFew;
 }
 

@@ -110,6 +110,9 @@ void many_tiles(void **) {
 void elements(void **) {
   assert_no_allocations(256, 256, {1, 1});
 }
+void one_long_scope(void **) {
+  assert_no_allocations(1, 600000, {1, 1});
+}
 void large_blocks(void **) {
   assert_no_allocations(4, 70000, {1, 70000});
 }
@@ -118,10 +121,8 @@ void large_blocks(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(small_matrix),
-      cmocka_unit_test(many_tiles),
-      cmocka_unit_test(elements),
-      cmocka_unit_test(large_blocks),
+      cmocka_unit_test(small_matrix),   cmocka_unit_test(many_tiles),   cmocka_unit_test(elements),
+      cmocka_unit_test(one_long_scope), cmocka_unit_test(large_blocks),
   };
   return cmocka_run_group_tests_name("allocations", tests, nullptr, nullptr);
 }

@@ -1,0 +1,339 @@
+#include "core/select_stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+
+namespace spk {
+namespace {
+
+// Keys that are collected take at most this share of the data, or this many bytes.
+constexpr int64_t kCollectedShare = 100;
+constexpr int64_t kCollectedBytes = int64_t{1} << 20;
+// One key in this many is sampled, or fewer.
+constexpr int64_t kSampleRate = 64;
+
+// Counts of a parallel histogram.
+struct Histogram {
+  std::atomic<int64_t> bins[kHistogramBins];
+
+  void clear() {
+    for (auto &bin : bins) bin.store(0, std::memory_order_relaxed);
+  }
+  void add(const int32_t *counts) {
+    for (int64_t b = 0; b < kHistogramBins; ++b) {
+      if (counts[b]) bins[b].fetch_add(counts[b], std::memory_order_relaxed);
+    }
+  }
+};
+
+// Finds the cut of one stream, in few passes over it.
+class StreamSelector {
+ public:
+  StreamSelector(Call &call, const KeyStream &stream)
+      : call_(call),
+        stream_(stream),
+        kernels_(stream.form().kernels(call.kernels())),
+        rule_(stream.form().rule),
+        size_(stream.form().bytes()),
+        room_(std::min(stream.count(),
+                       std::max(kCollectedBytes / size_, stream.count() / kCollectedShare))),
+        collected_(take_keys(call.scratch(), room_)),
+        chunks_(call.scratch().take<ChunkCounts>(stream.chunks())),
+        histogram_(new (call.scratch().take<Histogram>(1)) Histogram) {}
+
+  Cut find(int64_t k) {
+    count(guess(k));
+    if (!is_found(k)) count(narrow(k));
+    return cut(k);
+  }
+  // After find: the position before which `quota` keys are equal to the cut.
+  int64_t position(const Cut &cut, int64_t quota) const {
+    return stream_.in_order() ? position_in_order(cut, quota) : search_position(cut, quota);
+  }
+  uint64_t largest_below(uint64_t key) const;
+
+ private:
+  struct ChunkCounts {
+    BracketCounts counts;
+    int64_t first;  // of the keys inside the bracket, among those collected
+  };
+  // Keys in [low, high] number `inside`, keys above that `above`; the k-th largest is inside.
+  struct Interval {
+    uint64_t low, high;
+    int64_t above, inside;
+  };
+
+  std::byte *take_keys(Scratch &scratch, int64_t count) const {
+    return scratch.take<std::byte>(count * size_ + kKeySlack);
+  }
+  // Visits the chunks in parallel: each(scratch, number, words).
+  template <typename Fn>
+  void for_each_chunk(Fn &&each) const {
+    call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
+      each(scratch, number, stream_.words(scratch, stream_.chunk(number)).words());
+    });
+  }
+
+  Bracket guess(int64_t k);
+  void count(const Bracket &bracket);
+  void collect(const std::byte *keys, ChunkCounts *chunk);
+  bool is_found(int64_t k) const;
+  Bracket narrow(int64_t k);
+  Interval known_interval(int64_t k) const;
+  Interval narrower(const Interval &interval, int64_t k);
+  Cut cut(int64_t k);
+  int64_t equal_in(int64_t chunk, uint64_t key) const;
+  int64_t position_in_order(const Cut &cut, int64_t quota) const;
+  int64_t search_position(const Cut &cut, int64_t quota) const;
+  void count_positions(const Words &words, int64_t position, uint64_t key, int64_t first, int shift,
+                       int32_t *bins) const;
+
+  Call &call_;
+  const KeyStream &stream_;
+  const KeyKernels &kernels_;
+  const KeyRule rule_;
+  const int64_t size_;
+  const int64_t room_;  // of collected_, in keys
+  std::byte *const collected_;
+  ChunkCounts *const chunks_;
+  Histogram *const histogram_;
+  // What the last `count` found.
+  Bracket bracket_;
+  BracketCounts total_;
+  std::atomic<int64_t> used_{0};  // of the room; more than there is if they did not fit
+};
+
+// --- guessing ---------------------------------------------------------------------------------
+
+// Two keys of a sample, to either side of where the k-th should be: as far as sampling errs at
+// worst, but not so far that what is between would not fit.
+Bracket StreamSelector::guess(int64_t k) {
+  constexpr double kDeviations = 4.0;
+  constexpr double kFill = 0.4;  // of the room, on either side
+  Bracket guess{0, rule_.top()};
+  const int64_t n = stream_.count();
+  if (n <= room_) return guess;
+  const int64_t most = room_ / 4 * 3;
+  const int64_t rate = std::max(kSampleRate, (n + most - 1) / most);
+  used_ = 0;
+  call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
+    const int64_t room = stream_.chunk(number).positions.count();
+    std::byte *keys = take_keys(scratch, room);
+    const int64_t taken = stream_.sample(scratch, number, rate, room, keys);
+    const int64_t first = used_.fetch_add(taken, std::memory_order_relaxed);
+    if (first + taken <= most) std::copy_n(keys, taken * size_, collected_ + first * size_);
+  });
+  if (used_ > most || used_ == 0) return guess;
+  const Words sample{collected_, used_, rule_};
+  const double share = static_cast<double>(k) / static_cast<double>(n);
+  const auto sampled = static_cast<double>(sample.count);
+  const double rank = share * sampled;
+  const double margin =
+      std::min(kDeviations * std::sqrt(rank * (1.0 - share)) + 1.0,
+               kFill * static_cast<double>(room_) * sampled / static_cast<double>(n));
+  const auto high = static_cast<int64_t>(std::floor(rank - margin));
+  const auto low = static_cast<int64_t>(std::ceil(rank + margin));
+  const Scratch::Frame frame(call_.scratch());
+  void *buffer = take_keys(call_.scratch(), sample.count);
+  if (high >= 1) guess.high = kernels_.find_cut(sample, high, buffer).key;
+  if (low <= sample.count) guess.low = kernels_.find_cut(sample, low, buffer).key;
+  return guess;
+}
+
+// --- counting ---------------------------------------------------------------------------------
+
+void StreamSelector::count(const Bracket &bracket) {
+  bracket_ = bracket;
+  used_ = 0;
+  for_each_chunk([&](Scratch &scratch, int64_t number, const Words &words) {
+    ChunkCounts *chunk = &chunks_[number];
+    // A single key has nothing inside.
+    std::byte *keys = bracket.low < bracket.high ? take_keys(scratch, words.count) : nullptr;
+    chunk->counts = kernels_.count(words, bracket, keys);
+    collect(keys, chunk);
+  });
+  total_ = {};
+  for (int64_t i = 0; i < stream_.chunks(); ++i) total_ += chunks_[i].counts;
+}
+
+// Keeps the keys inside the bracket while there is room.
+void StreamSelector::collect(const std::byte *keys, ChunkCounts *chunk) {
+  const int64_t n = chunk->counts.between;
+  if (n == 0) return;
+  chunk->first = used_.fetch_add(n, std::memory_order_relaxed);
+  if (chunk->first + n <= room_) {
+    std::copy_n(keys, n * size_, collected_ + chunk->first * size_);
+  }
+}
+
+bool StreamSelector::is_found(int64_t k) const {
+  switch (total_.place_of(k)) {
+    case Place::kAtHigh:
+    case Place::kAtLow:
+      return true;
+    case Place::kBetween:
+      return used_ <= room_;
+    default:
+      return false;
+  }
+}
+
+Cut StreamSelector::cut(int64_t k) {
+  const int64_t from_high = total_.above + total_.at_high;
+  switch (total_.place_of(k)) {
+    case Place::kAtHigh:
+      return {bracket_.high, total_.above, total_.at_high};
+    case Place::kAtLow:
+      return {bracket_.low, from_high + total_.between, total_.at_low};
+    default:
+      const Scratch::Frame frame(call_.scratch());
+      std::byte *buffer = take_keys(call_.scratch(), total_.between);
+      Cut cut = kernels_.find_cut({collected_, total_.between, rule_}, k - from_high, buffer);
+      cut.above += from_high;
+      return cut;
+  }
+}
+
+// --- when the guess has missed ----------------------------------------------------------------
+
+StreamSelector::Interval StreamSelector::known_interval(int64_t k) const {
+  const int64_t from_high = total_.above + total_.at_high;
+  const int64_t from_low = from_high + total_.between + total_.at_low;
+  switch (total_.place_of(k)) {
+    case Place::kAbove:
+      return {bracket_.high + 1, rule_.highest, 0, total_.above};
+    case Place::kBelow:
+      return {0, bracket_.low - 1, from_low, stream_.count() - from_low};
+    default:
+      return {bracket_.low + 1, bracket_.high - 1, from_high, total_.between};
+  }
+}
+
+// The bin of the interval that the k-th is in.
+StreamSelector::Interval StreamSelector::narrower(const Interval &interval, int64_t k) {
+  const int shift =
+      std::max(0, static_cast<int>(std::bit_width(interval.high - interval.low)) - kHistogramBits);
+  histogram_->clear();
+  for_each_chunk([&](Scratch &scratch, int64_t, const Words &words) {
+    int32_t *bins = scratch.take<int32_t>(kHistogramBins);
+    std::fill_n(bins, kHistogramBins, 0);
+    kernels_.histogram(words, {interval.low, interval.high}, shift, bins);
+    histogram_->add(bins);
+  });
+  auto bin = static_cast<int64_t>((interval.high - interval.low) >> shift);
+  int64_t above = interval.above;
+  while (above + histogram_->bins[bin] < k) above += histogram_->bins[bin--];
+  const uint64_t low = interval.low + (static_cast<uint64_t>(bin) << shift);
+  const uint64_t last = (uint64_t{1} << shift) - 1;
+  return {low, last < interval.high - low ? low + last : interval.high, above,
+          histogram_->bins[bin]};
+}
+
+// Keys that can be collected, or a single one.
+Bracket StreamSelector::narrow(int64_t k) {
+  Interval interval = known_interval(k);
+  while (interval.inside > room_ && interval.low < interval.high) interval = narrower(interval, k);
+  if (interval.low == interval.high) return {interval.low, interval.low};
+  return {std::max<uint64_t>(interval.low, 1) - 1, interval.high + 1};
+}
+
+// --- ties -------------------------------------------------------------------------------------
+
+int64_t StreamSelector::equal_in(int64_t number, uint64_t key) const {
+  const ChunkCounts &chunk = chunks_[number];
+  if (key == bracket_.high) return chunk.counts.at_high;
+  if (key == bracket_.low) return chunk.counts.at_low;
+  if (chunk.counts.between == 0) return 0;
+  const Words collected{collected_ + chunk.first * size_, chunk.counts.between, rule_};
+  return kernels_.count(collected, {key, key}, nullptr).at_high;
+}
+
+int64_t StreamSelector::position_in_order(const Cut &cut, int64_t quota) const {
+  int64_t number = 0;
+  for (int64_t equal = equal_in(0, cut.key); equal < quota; equal = equal_in(++number, cut.key)) {
+    quota -= equal;
+  }
+  const Scratch::Frame frame(call_.scratch());
+  const KeyStream::Chunk chunk = stream_.chunk(number);
+  const Words words = stream_.words(call_.scratch(), chunk).words();
+  return stream_.first_position(chunk) + kernels_.find_equal(words, cut.key, quota);
+}
+
+// Counts the keys of a run of positions that are equal to a key, by position.
+void StreamSelector::count_positions(const Words &run, int64_t position, uint64_t key,
+                                     int64_t first, int shift, int32_t *bins) const {
+  Words rest = run;
+  const auto skip = [&](int64_t n) {
+    rest.data = static_cast<const std::byte *>(rest.data) + n * size_;
+    rest.count -= n;
+    position += n;
+  };
+  int64_t equal = kernels_.count(run, {key, key}, nullptr).at_high;
+  for (; equal > 0; --equal) {
+    skip(kernels_.find_equal(rest, key, 1));
+    const int64_t bin = (position - 1 - first) >> shift;
+    if (bin >= 0 && bin < kHistogramBins) ++bins[bin];
+  }
+}
+
+// Positions of chunks that interleave: eleven bits a pass, over the chunks that have such keys.
+int64_t StreamSelector::search_position(const Cut &cut, int64_t quota) const {
+  const auto positions = static_cast<uint64_t>(stream_.count());
+  int shift = std::max(0, static_cast<int>(std::bit_width(positions)) - kHistogramBits);
+  int64_t first = 0;  // the position is in [first, first + (kHistogramBins << shift))
+  for (;; shift = std::max(0, shift - kHistogramBits)) {
+    histogram_->clear();
+    call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
+      if (equal_in(number, cut.key) == 0) return;
+      const KeyStream::Chunk chunk = stream_.chunk(number);
+      const ScopeWords words = stream_.words(scratch, chunk);
+      int32_t *bins = scratch.take<int32_t>(kHistogramBins);
+      std::fill_n(bins, kHistogramBins, 0);
+      stream_.for_each_run(chunk, [&](int64_t word, int64_t n, int64_t position) {
+        count_positions(words.part(word, n).words(), position, cut.key, first, shift, bins);
+      });
+      histogram_->add(bins);
+    });
+    int64_t bin = 0;
+    while (histogram_->bins[bin] < quota) quota -= histogram_->bins[bin++];
+    first += bin << shift;
+    if (shift == 0) return first + 1;
+  }
+}
+
+uint64_t StreamSelector::largest_below(uint64_t key) const {
+  std::atomic<uint64_t> best{0};
+  for_each_chunk([&](Scratch &, int64_t, const Words &words) {
+    const uint64_t local = kernels_.largest_below(words, key);
+    uint64_t seen = best.load(std::memory_order_relaxed);
+    while (seen < local && !best.compare_exchange_weak(seen, local)) {
+    }
+  });
+  return best;
+}
+
+}  // namespace
+
+Selection select_top(Call &call, const KeyStream &stream, int64_t k, int32_t ties) {
+  if (Selection::is_trivial(k, stream.count())) return Selection::trivial(stream.form().rule, k);
+  const Scratch::Frame frame(call.scratch());
+  StreamSelector selector(call, stream);
+  const Cut cut = selector.find(k);
+  Selection selection = Selection::at(cut, k, ties);
+  if (Selection::needs_position(cut, k, ties)) {
+    selection.position = selector.position(cut, cut.quota(k));
+  }
+  return selection;
+}
+
+uint64_t kth_largest(Call &call, const KeyStream &stream, int64_t k, uint64_t *next) {
+  const Scratch::Frame frame(call.scratch());
+  StreamSelector selector(call, stream);
+  const Cut cut = selector.find(k);
+  if (next) *next = cut.splits_ties(k) ? cut.key : selector.largest_below(cut.key);
+  return cut.key;
+}
+
+}  // namespace spk
