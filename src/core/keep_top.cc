@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "core/select_few.h"
 
 namespace spk {
 namespace {
@@ -38,10 +39,10 @@ const int64_t *local_counts(const Scope &scope, const Rect &scopes, const Counts
 }
 
 // Scopes [scopes][n] of few blocks, all at once.
-Selected select_few(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
-                    const int64_t *counts, int32_t ties, uint8_t *keep) {
+Selected rank_few(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
+                  const int64_t *counts, int32_t ties, uint8_t *keep) {
   Selected selected;
-  kernels.select_few(
+  kernels.rank_few(
       {scores, scopes, n, counts, ties == SPK_TIES_KEEP_ALL, keep, &selected.kept, &selected.ties});
   return selected;
 }
@@ -71,7 +72,7 @@ void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
     const int64_t *wanted = local_counts(scope, scopes, counts, scratch);
     const Selected selected =
         n <= kFewBlocks
-            ? select_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep)
+            ? rank_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep)
             : select_each(call.kernels(), all, scopes.count(), n, wanted, ties, scratch, keep);
     tally->achieved += selected.kept;
     tally->ties += selected.ties;
@@ -193,6 +194,16 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
            " to ", high);
     }
   }
+}
+
+void keep_top(Call &call, const Scope &scope, const Grids &grids, const Counts &counts,
+              int32_t ties, Tally *tally) {
+  if (!are_few_elements(scope, grids)) {
+    return keep_top(call, scope, grids, ScopeScores(scope, grids), counts, ties, tally);
+  }
+  tally->requested = requested_in_all(scope, counts);
+  tally->achieved += tally->requested;
+  select_few(call, scope, grids[0], counts, ties, tally);
 }
 
 void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,

@@ -17,6 +17,7 @@ const Kernels *make_table() {
   fill_convert(table);
   fill_conditioned(table);
   fill_select(table);
+  fill_select_few(table);
   fill_shrink(table);
   return table;
 }

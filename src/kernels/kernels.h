@@ -81,7 +81,7 @@ struct SecularSums {
 inline constexpr int64_t kFewBlocks = 32;
 
 // The top blocks of many scopes of `n` <= kFewBlocks blocks each.
-struct SelectFewArgs {
+struct RankFewArgs {
   const double *scores;  // [scopes][n]
   int64_t scopes;
   int64_t n;
@@ -90,6 +90,26 @@ struct SelectFewArgs {
   uint8_t *keep;          // [scopes][n]
   int64_t *kept;          // added to
   int64_t *ties;          // added to; see spk_report
+};
+
+// The top elements of many scopes of `n` <= kFewBlocks elements each: the others become +0. Keys
+// are the bits of magnitudes.
+struct SelectFewArgs {
+  const std::byte *x;   // position 0 of the first scope, read
+  std::byte *y;         // the same, written; x, or memory of its own
+  int64_t scopes;       // side by side, or one after the other
+  int64_t n;            // elements of a scope
+  const int64_t *x_at;  // [n]: bytes from position 0 to each; only of scopes side by side
+  const int64_t *y_at;
+  const int64_t *counts;  // how many each scope keeps, in [0, n]
+  int64_t count_step;     // between the counts of two scopes; 0: one for all
+  int64_t nan_key;        // of every NaN
+  // The last key that stays and the first that goes must be this far apart, else they are tied.
+  // Above 1 ties are counted, not settled: some scopes have then kept some of them.
+  int64_t margin;
+  bool keep_ties;   // keep all that are tied with the last kept one
+  int64_t *ties;    // added to; see spk_report
+  int64_t *beyond;  // added to: kept because of keep_ties
 };
 
 struct Kernels {
@@ -110,7 +130,11 @@ struct Kernels {
                  double *factors);
   // Scores to integers of the same order; see select.cc.
   void (*rank_keys)(const double *scores, int64_t n, uint64_t *keys);
-  void (*select_few)(const SelectFewArgs &args);
+  void (*rank_few)(const RankFewArgs &args);
+  // Scopes whose elements are side by side with those of the next scope: one row a position.
+  void (*select_across[kDtypes])(const SelectFewArgs &args);
+  // Scopes one after the other, each a row.
+  void (*select_along[kDtypes])(const SelectFewArgs &args);
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

@@ -10,6 +10,7 @@ void fill_scale(Kernels *table);
 void fill_convert(Kernels *table);
 void fill_conditioned(Kernels *table);
 void fill_select(Kernels *table);
+void fill_select_few(Kernels *table);
 void fill_shrink(Kernels *table);
 
 }  // namespace spk

@@ -1,0 +1,231 @@
+#include "core/select_few.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "core/nest.h"
+
+namespace spk {
+namespace {
+
+// Work is cut into tiles of about this many elements: nothing is read twice, so that they need not
+// fit in cache.
+constexpr int64_t kDirectElements = int64_t{1} << 16;
+// Rows of fewer scopes side by side are copied to where they lie better.
+constexpr int64_t kShortRow = 64;
+
+// Bits of the least NaN: one more than those of infinity.
+int64_t nan_key_of(int32_t dtype) {
+  switch (dtype) {
+    case SPK_F64:
+      return 0x7ff0000000000001;
+    case SPK_F16:
+      return 0x7c01;
+    case SPK_BF16:
+      return 0x7f81;
+    default:
+      return 0x7f800001;
+  }
+}
+
+// Bytes from a scope's first element to each of its elements.
+struct Positions {
+  int64_t x[kFewBlocks];
+  int64_t y[kFewBlocks];
+
+  Positions(const Scope &scope, const GridLeaf &leaf) {
+    const Extents &shape = scope.members[0].shape;
+    const int outer = scope.grid_shape.size();
+    for_each_index(shape, [&](int64_t p, const Extents &index) {
+      x[p] = 0;
+      y[p] = 0;
+      for (int d = 0; d < index.size(); ++d) {
+        x[p] += index[d] * leaf.grid_x[outer + d];
+        y[p] += index[d] * leaf.grid_y[outer + d];
+      }
+    });
+  }
+
+  bool are_contiguous(int64_t n, int64_t size) const {
+    for (int64_t p = 0; p < n; ++p) {
+      if (x[p] != p * size || y[p] != p * size) return false;
+    }
+    return true;
+  }
+};
+
+// The scopes of a box as rows: operands are the leaf read, the leaf written and the counts.
+Nest scope_nest(const Scope &scope, const GridLeaf &leaf, const Rect &scopes,
+                const Counts &counts) {
+  const Extents number = scope.grid_shape.row_major();
+  Nest nest;
+  for (int d = 0; d < scopes.extent.size(); ++d) {
+    nest.add(scopes.extent[d], leaf.grid_x[d], leaf.grid_y[d], counts.count == 1 ? 0 : number[d]);
+  }
+  nest.compile();
+  nest.pad_to(1);
+  return nest;
+}
+
+enum class Layout { kAcross, kAlong, kOther };
+
+Layout layout_of(const NestDim &row, int64_t n, int64_t size, bool contiguous_positions) {
+  const bool equal = row.step[0] == row.step[1] || row.extent == 1;
+  if (equal && contiguous_positions && (row.step[0] == n * size || row.extent == 1)) {
+    return Layout::kAlong;
+  }
+  if (equal && row.step[0] == size && row.extent >= kShortRow) return Layout::kAcross;
+  return Layout::kOther;
+}
+
+class FewElements {
+ public:
+  FewElements(const Kernels &kernels, const Scope &scope, const Grid &grid, const Counts &counts,
+              int32_t ties)
+      : kernels_(kernels),
+        scope_(scope),
+        leaf_(grid.leaves[0]),
+        counts_(counts),
+        keep_ties_(ties == SPK_TIES_KEEP_ALL),
+        positions_(scope, leaf_) {}
+
+  Layout layout() const {
+    const Nest nest = scope_nest(scope_, leaf_, Rect::whole(scope_.grid_shape), counts_);
+    return layout_of(nest[0], n(), size(), positions_.are_contiguous(n(), size()));
+  }
+
+  // Scopes that lie in rows of memory.
+  void select_rows(Layout layout, const Rect &scopes, Tally *tally) const {
+    const auto dtype = index_of_dtype(leaf_.dtype);
+    const auto select =
+        layout == Layout::kAlong ? kernels_.select_along[dtype] : kernels_.select_across[dtype];
+    const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
+    Totals totals;
+    SelectFewArgs args = arguments(&totals);
+    args.scopes = nest[0].extent;
+    args.x_at = positions_.x;
+    args.y_at = positions_.y;
+    args.count_step = nest[0].step[2];
+    const std::byte *x = leaf_.x + dot(scopes.low, leaf_.grid_x);
+    std::byte *y = leaf_.y + dot(scopes.low, leaf_.grid_y);
+    const int64_t *wanted = first_count(scopes);
+    nest.for_each_outer(1, [&](const int64_t *offset) {
+      args.x = x + offset[0];
+      args.y = y + offset[1];
+      args.counts = wanted + offset[2];
+      select(args);
+    });
+    totals.add_to(tally);
+  }
+
+  // Any others: copied to where scopes lie side by side, and back.
+  void select_copied(Scratch &scratch, const Rect &scopes, Tally *tally) const {
+    const int64_t count = scopes.count();
+    std::byte *panel =
+        static_cast<std::byte *>(scratch.take_bytes(static_cast<size_t>(n() * count * size())));
+    copy_panel(scopes, leaf_.grid_x, true, panel, const_cast<std::byte *>(leaf_.x));
+    int64_t at[kFewBlocks];
+    for (int64_t p = 0; p < n(); ++p) at[p] = p * count * size();
+    Totals totals;
+    SelectFewArgs args = arguments(&totals);
+    args.x = panel;
+    args.y = panel;
+    args.scopes = count;
+    args.x_at = at;
+    args.y_at = at;
+    args.counts = counts_.count == 1 ? counts_.counts : local_counts(scopes, scratch);
+    args.count_step = counts_.count == 1 ? 0 : 1;
+    kernels_.select_across[index_of_dtype(leaf_.dtype)](args);
+    totals.add_to(tally);
+    copy_panel(scopes, leaf_.grid_y, false, panel, leaf_.y);
+  }
+
+ private:
+  struct Totals {
+    int64_t ties = 0;
+    int64_t beyond = 0;
+
+    void add_to(Tally *tally) const {
+      tally->ties += ties;
+      tally->achieved += beyond;
+    }
+  };
+
+  int64_t n() const { return scope_.numblk_per_scope; }
+  int64_t size() const { return size_of(leaf_.dtype); }
+
+  SelectFewArgs arguments(Totals *totals) const {
+    SelectFewArgs args{};
+    args.n = n();
+    args.nan_key = nan_key_of(leaf_.dtype);
+    args.margin = 1;
+    args.keep_ties = keep_ties_;
+    args.ties = &totals->ties;
+    args.beyond = &totals->beyond;
+    return args;
+  }
+
+  const int64_t *first_count(const Rect &scopes) const {
+    if (counts_.count == 1) return counts_.counts;
+    return counts_.counts + dot(scopes.low, scope_.grid_shape.row_major());
+  }
+
+  const int64_t *local_counts(const Rect &scopes, Scratch &scratch) const {
+    int64_t *local = scratch.take<int64_t>(scopes.count());
+    const int64_t *first = first_count(scopes);
+    const Extents number = scope_.grid_shape.row_major();
+    for_each_index(scopes.extent,
+                   [&](int64_t i, const Extents &index) { local[i] = first[dot(index, number)]; });
+    return local;
+  }
+
+  // Between memory and a panel [position][scope].
+  void copy_panel(const Rect &scopes, const Extents &step, bool to_panel, std::byte *panel,
+                  std::byte *memory) const {
+    Nest nest;
+    const Extents local = concat(scope_.members[0].shape, scopes.extent).row_major().times(size());
+    const Extents &shape = scope_.members[0].shape;
+    const int inner = shape.size();
+    const int outer = scopes.extent.size();
+    const auto add = [&](int64_t extent, int64_t there, int64_t here) {
+      to_panel ? nest.add(extent, here, there) : nest.add(extent, there, here);
+    };
+    for (int d = 0; d < inner; ++d) add(shape[d], step[outer + d], local[d]);
+    for (int d = 0; d < outer; ++d) add(scopes.extent[d], step[d], local[inner + d]);
+    nest.compile();
+    nest.pad_to(1);
+    std::byte *start = memory + dot(scopes.low, step);
+    to_panel ? copy_nest(nest, size(), start, panel) : copy_nest(nest, size(), panel, start);
+  }
+
+  const Kernels &kernels_;
+  const Scope &scope_;
+  const GridLeaf &leaf_;
+  const Counts &counts_;
+  bool keep_ties_;
+  Positions positions_;
+};
+
+}  // namespace
+
+bool are_few_elements(const Scope &scope, const Grids &grids) {
+  return scope.numblk_per_scope <= kFewBlocks && grids.size() == 1 && grids[0].numel_per_block == 1;
+}
+
+void select_few(Call &call, const Scope &scope, const Grid &grid, const Counts &counts,
+                int32_t ties, Tally *tally) {
+  const FewElements few(call.kernels(), scope, grid, counts, ties);
+  const Layout layout = few.layout();
+  const Extents step(grid.leaves[0].grid_x.data(), scope.grid_shape.size());
+  const Tiling tiles(scope.grid_shape, step, scope.numblk_per_scope,
+                     layout == Layout::kOther ? kTileElements : kDirectElements);
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+    if (layout == Layout::kOther) {
+      few.select_copied(scratch, tiles[i], tally);
+    } else {
+      few.select_rows(layout, tiles[i], tally);
+    }
+  });
+}
+
+}  // namespace spk

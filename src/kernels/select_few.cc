@@ -1,0 +1,645 @@
+// The top elements of many scopes of few elements each, straight in memory. Keys are the bits of
+// magnitudes, which order as the magnitudes do, NaN above infinity; scopes are lanes. A scope is
+// cut at its k-th largest key: two sorting networks for its halves, and a merge that stops at k.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/select_few.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kernels/kernels.h"
+#include "kernels/tables.h"
+
+#ifndef SPK_KERNELS_SELECT_FEW_ONCE_
+#define SPK_KERNELS_SELECT_FEW_ONCE_
+namespace spk {
+
+// Batcher's merge exchange for any number of keys (Knuth, volume 3, 5.2.2, algorithm M): pairs of
+// positions to be put in order, one after the other.
+struct SortingNetwork {
+  static constexpr size_t kMostPairs = 63;  // of 16 keys
+  std::array<uint8_t, kMostPairs> first{}, second{};
+  size_t pairs = 0;
+};
+constexpr SortingNetwork sorting_network(size_t keys) {
+  SortingNetwork network;
+  size_t top = 1;
+  while (2 * top < keys) top *= 2;
+  for (size_t p = keys > 1 ? top : 0; p > 0; p /= 2) {
+    size_t remainder = 0;
+    size_t distance = p;
+    for (size_t q = top;; q /= 2) {
+      for (size_t i = 0; i + distance < keys; ++i) {
+        if ((i & p) != remainder) continue;
+        network.first[network.pairs] = static_cast<uint8_t>(i);
+        network.second[network.pairs++] = static_cast<uint8_t>(i + distance);
+      }
+      if (q == p) break;
+      distance = q - p;
+      remainder = p;
+    }
+  }
+  return network;
+}
+
+}  // namespace spk
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+using Vec = hn::Vec<Tag<T>>;
+template <typename T>
+inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+
+inline constexpr size_t kHalf = kFewBlocks / 2;
+
+// Scopes that are selected together: one a lane, a few registers of them.
+template <typename T>
+struct Panel {
+  static constexpr int64_t kColumns = 4;
+  static constexpr int64_t kWidth = kColumns * kLanesOf<T>;
+
+  HWY_ALIGN T element[kFewBlocks][kWidth];     // of scopes that had to be transposed
+  HWY_ALIGN T sorted[kFewBlocks + 2][kWidth];  // halves of a scope, each after a sentinel
+  // An element stays if its key is above `cut`, or one more and its position at most `until`.
+  HWY_ALIGN T cut[kWidth];
+  HWY_ALIGN T until[kWidth];
+  HWY_ALIGN T wanted[kWidth];
+  uint64_t present = 0;  // bit k: a scope of the panel wants k
+};
+
+// Where the elements of the scopes of a panel lie: rows of one position each.
+template <typename T>
+struct Rows {
+  const std::byte *x;
+  const int64_t *at;  // bytes from x to each row
+
+  HWY_INLINE const T *operator[](int64_t position) const {
+    return reinterpret_cast<const T *>(x + at[position]);
+  }
+};
+
+template <typename T>
+HWY_INLINE Vec<T> Magnitude(Vec<T> element) {
+  return hn::And(element, hn::Set(Tag<T>(), std::numeric_limits<T>::max()));
+}
+
+// --- the k-th largest -----------------------------------------------------------------------
+
+template <typename T>
+HWY_INLINE void LargerFirst(Vec<T> &a, Vec<T> &b) {
+  const Vec<T> larger = hn::Max(a, b);
+  b = hn::Min(a, b);
+  a = larger;
+}
+
+template <typename T, size_t N, size_t... I>
+HWY_INLINE void SortVectors([[maybe_unused]] Vec<T> *key, std::index_sequence<I...>) {
+  [[maybe_unused]] constexpr SortingNetwork network = sorting_network(N);
+  (LargerFirst<T>(key[network.first[I]], key[network.second[I]]), ...);
+}
+
+// Sorts the keys of N rows from `first` on, largest first.
+template <typename T, size_t N>
+void SortRows(const Rows<T> &rows, int64_t first, int64_t columns, T (*sorted)[Panel<T>::kWidth]) {
+  constexpr Tag<T> d;
+  for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    Vec<T> key[N];
+    for (size_t i = 0; i < N; ++i) {
+      key[i] = Magnitude<T>(hn::LoadU(d, rows[first + static_cast<int64_t>(i)] + c));
+    }
+    SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+    for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i] + c);
+  }
+}
+
+template <typename T>
+using SortRowsFn = void (*)(const Rows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
+
+template <typename T, size_t... I>
+constexpr std::array<SortRowsFn<T>, kHalf> SortRowsTable(std::index_sequence<I...>) {
+  return {SortRows<T, I + 1>...};
+}
+
+template <typename T>
+void SortHalves(const Rows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
+  static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());
+  const int64_t half = (n + 1) / 2;
+  kSort[half - 1](rows, 0, columns, panel->sorted + 1);
+  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 2);
+}
+
+// The k-th largest key of the scopes of a column: the largest, over all ways to take i keys of the
+// first half and k - i of the second, of the smallest taken.
+template <typename T>
+HWY_INLINE Vec<T> KthLargest(const Panel<T> &panel, int64_t n, int64_t k, int64_t column) {
+  constexpr Tag<T> d;
+  const int64_t first = (n + 1) / 2;
+  const int64_t second = n - first;
+  Vec<T> kth = hn::Set(d, T{-1});
+  for (int64_t i = HWY_MAX(k - second, 0); i <= HWY_MIN(first, k); ++i) {
+    const Vec<T> a = hn::Load(d, panel.sorted[i] + column);
+    const Vec<T> b = hn::Load(d, panel.sorted[first + 1 + k - i] + column);
+    kth = hn::Max(kth, hn::Min(a, b));
+  }
+  return kth;
+}
+
+// Cuts each scope of a column below its k-th largest key. Returns whether that leaves a doubt: the
+// next key is equal, or too close.
+template <typename T>
+HWY_INLINE bool CutColumn(const SelectFewArgs &args, int64_t column, Panel<T> *panel) {
+  constexpr Tag<T> d;
+  const Vec<T> wanted = hn::Load(d, panel->wanted + column);
+  const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
+  const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
+  Vec<T> cut = hn::Set(d, std::numeric_limits<T>::max());  // where none is wanted
+  auto doubt = hn::Lt(wanted, hn::Zero(d));
+  for (uint64_t rest = panel->present & ~uint64_t{1}; rest != 0; rest &= rest - 1) {
+    const int64_t k = __builtin_ctzll(rest);
+    const auto here = hn::Eq(wanted, hn::Set(d, static_cast<T>(k)));
+    // All NaN are equal.
+    const Vec<T> last_in = hn::Min(KthLargest(*panel, args.n, k, column), nan);
+    cut = hn::IfThenElse(here, hn::Sub(last_in, hn::Set(d, T{1})), cut);
+    if (k == args.n) continue;
+    const Vec<T> first_out = hn::Min(KthLargest(*panel, args.n, k + 1, column), nan);
+    doubt = hn::Or(doubt, hn::And(here, hn::Lt(hn::Sub(last_in, first_out), margin)));
+  }
+  hn::Store(cut, d, panel->cut + column);
+  return !hn::AllFalse(d, doubt);
+}
+
+// --- ties -----------------------------------------------------------------------------------
+
+template <typename T>
+int64_t SumOfLanes(Vec<T> v) {
+  HWY_ALIGN T lanes[kLanesOf<T>];
+  hn::Store(v, Tag<T>(), lanes);
+  int64_t sum = 0;
+  for (T lane : lanes) sum += lane;
+  return sum;
+}
+
+template <typename T>
+HWY_INLINE Vec<T> ClampedKey(Vec<T> element, int64_t nan_key) {
+  return hn::Min(Magnitude<T>(element), hn::Set(Tag<T>(), static_cast<T>(nan_key)));
+}
+
+// The position of the last of the ties at each cut of a column that stays by position.
+template <typename T>
+Vec<T> LastStaying(const SelectFewArgs &args, const Rows<T> &rows, int64_t column, Vec<T> tied_key,
+                   Vec<T> quota) {
+  constexpr Tag<T> d;
+  Vec<T> last = hn::Set(d, T{-1});
+  Vec<T> seen = hn::Zero(d);
+  for (int64_t p = 0; p < args.n; ++p) {
+    const Vec<T> key = ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key);
+    const auto here = hn::Eq(key, tied_key);
+    seen = hn::Sub(seen, hn::VecFromMask(d, here));
+    const auto leaves = hn::Or(hn::Not(here), hn::Gt(seen, quota));
+    last = hn::IfThenElse(leaves, last, hn::Set(d, static_cast<T>(p)));
+  }
+  return last;
+}
+
+// How far into the ties at its cut each scope of a column keeps. Counts the ties, and what is kept
+// of them beyond what was wanted.
+template <typename T>
+void SettleTies(const SelectFewArgs &args, const Rows<T> &rows, int64_t column, Panel<T> *panel) {
+  constexpr Tag<T> d;
+  const Vec<T> wanted = hn::Load(d, panel->wanted + column);
+  // Where none is wanted this wraps around, to what no key is.
+  const Vec<T> last_in = hn::Add(hn::Load(d, panel->cut + column), hn::Set(d, T{1}));
+  Vec<T> above = hn::Zero(d);
+  Vec<T> equal = hn::Zero(d);
+  for (int64_t p = 0; p < args.n; ++p) {
+    const Vec<T> key = ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key);
+    above = hn::Sub(above, hn::VecFromMask(d, hn::Gt(key, last_in)));
+    equal = hn::Sub(equal, hn::VecFromMask(d, hn::Eq(key, last_in)));
+  }
+  const Vec<T> quota = hn::Sub(wanted, above);
+  const auto tied = hn::And(hn::Gt(wanted, hn::Zero(d)), hn::Gt(equal, quota));
+  *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
+  Vec<T> until = hn::Set(d, T{kFewBlocks});
+  if (args.keep_ties) {
+    *args.beyond += SumOfLanes<T>(hn::IfThenElseZero(tied, hn::Sub(equal, quota)));
+  } else {
+    until = hn::IfThenElse(tied, LastStaying<T>(args, rows, column, last_in, quota), until);
+  }
+  hn::Store(until, d, panel->until + column);
+}
+
+// What an element stays for: that its key, all NaN alike, is above the cut, or above what is tied
+// at the cut if it comes too late.
+template <typename T>
+HWY_INLINE Vec<T> KeepSettled(const SelectFewArgs &args, Vec<T> element, Vec<T> position,
+                              Vec<T> cut, Vec<T> until) {
+  constexpr Tag<T> d;
+  const Vec<T> key = ClampedKey<T>(element, args.nan_key);
+  const Vec<T> tied_key = hn::Add(cut, hn::Set(d, T{1}));
+  const Vec<T> own_cut = hn::IfThenElse(hn::Gt(position, until), tied_key, cut);
+  return hn::IfThenElseZero(hn::Gt(key, own_cut), element);
+}
+template <typename T>
+HWY_INLINE Vec<T> Keep(Vec<T> element, Vec<T> cut) {
+  return hn::IfThenElseZero(hn::Gt(Magnitude<T>(element), cut), element);
+}
+
+// --- a panel --------------------------------------------------------------------------------
+
+// How many each of `scopes` scopes from `first` on keeps; lanes without a scope keep none.
+template <typename T>
+void FillWanted(const SelectFewArgs &args, int64_t first, int64_t scopes, Panel<T> *panel) {
+  panel->present = 0;
+  for (int64_t s = 0; s < scopes; ++s) {
+    const int64_t k = args.counts[(first + s) * args.count_step];
+    panel->wanted[s] = static_cast<T>(k);
+    panel->present |= uint64_t{1} << k;
+  }
+  std::fill(panel->wanted + scopes, panel->wanted + Panel<T>::kWidth, T{0});
+}
+
+// Cuts the scopes of a panel. Returns whether ties were settled.
+template <typename T>
+bool CutPanel(const SelectFewArgs &args, const Rows<T> &rows, int64_t columns, Panel<T> *panel) {
+  SortHalves(rows, args.n, columns, panel);
+  bool doubt = false;
+  for (int64_t c = 0; c < columns; ++c) doubt |= CutColumn(args, c * kLanesOf<T>, panel);
+  if (!doubt) return false;
+  if (args.margin > 1) {
+    *args.ties += 1;
+    return false;
+  }
+  for (int64_t c = 0; c < columns; ++c) SettleTies(args, rows, c * kLanesOf<T>, panel);
+  return true;
+}
+
+template <typename T>
+void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
+  const Vec<T> sentinel = hn::Set(Tag<T>(), std::numeric_limits<T>::max());
+  for (int64_t c = 0; c < Panel<T>::kWidth; c += kLanesOf<T>) {
+    hn::Store(sentinel, Tag<T>(), panel->sorted[0] + c);
+    hn::Store(sentinel, Tag<T>(), panel->sorted[(args.n + 1) / 2 + 1] + c);
+  }
+  if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
+}
+
+// --- scopes side by side --------------------------------------------------------------------
+
+template <typename T>
+void ApplyAcross(const SelectFewArgs &args, const Rows<T> &rows, std::byte *y, int64_t columns,
+                 bool settled, const Panel<T> &panel) {
+  constexpr Tag<T> d;
+  constexpr int64_t kL = kLanesOf<T>;
+  for (int64_t p = 0; p < args.n; ++p) {
+    const T *from = rows[p];
+    T *to = reinterpret_cast<T *>(y + args.y_at[p]);
+    for (int64_t c = 0; c < columns * kL; c += kL) {
+      const Vec<T> element = hn::LoadU(d, from + c);
+      const Vec<T> cut = hn::Load(d, panel.cut + c);
+      const Vec<T> kept = settled ? KeepSettled<T>(args, element, hn::Set(d, static_cast<T>(p)),
+                                                   cut, hn::Load(d, panel.until + c))
+                                  : Keep<T>(element, cut);
+      hn::StoreU(kept, d, to + c);
+    }
+  }
+}
+
+template <typename T>
+void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
+  const auto size = static_cast<int64_t>(sizeof(T));
+  const Rows<T> rows{args.x + scope * size, args.x_at};
+  const bool settled = CutPanel(args, rows, columns, panel);
+  ApplyAcross(args, rows, args.y + scope * size, columns, settled, *panel);
+}
+
+// Fewer scopes than a register has lanes: by way of a buffer.
+template <typename T>
+void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel) {
+  constexpr int64_t kL = kLanesOf<T>;
+  const auto size = static_cast<int64_t>(sizeof(T));
+  const auto bytes = static_cast<size_t>((args.scopes - scope) * size);
+  HWY_ALIGN T buffer[kFewBlocks][kL] = {};
+  int64_t at[kFewBlocks];
+  for (int64_t p = 0; p < args.n; ++p) {
+    at[p] = p * kL * size;
+    std::memcpy(buffer[p], args.x + args.x_at[p] + scope * size, bytes);
+  }
+  SelectFewArgs few = args;
+  few.x = reinterpret_cast<const std::byte *>(buffer);
+  few.y = reinterpret_cast<std::byte *>(buffer);
+  few.x_at = at;
+  few.y_at = at;
+  FillWanted(args, scope, args.scopes - scope, panel);
+  SelectAcrossPanel(few, 0, 1, panel);
+  for (int64_t p = 0; p < args.n; ++p) {
+    std::memcpy(args.y + args.y_at[p] + scope * size, buffer[p], bytes);
+  }
+}
+
+template <typename T>
+void SelectAcross(const SelectFewArgs &args) {
+  constexpr int64_t kL = kLanesOf<T>;
+  Panel<T> panel;
+  PreparePanel(args, &panel);
+  int64_t scope = 0;
+  while (args.scopes - scope >= kL) {
+    const int64_t columns = HWY_MIN((args.scopes - scope) / kL, Panel<T>::kColumns);
+    if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
+    SelectAcrossPanel(args, scope, columns, &panel);
+    scope += columns * kL;
+  }
+  if (scope < args.scopes) SelectAcrossRest(args, scope, &panel);
+}
+
+// --- scopes one after the other -------------------------------------------------------------
+
+// Elements of a register block, the unit of 128 bits inside which elements are interleaved.
+template <typename T>
+inline constexpr int64_t kAtom = HWY_MIN(kLanesOf<T>, static_cast<int64_t>(16 / sizeof(T)));
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <typename DT, typename T = hn::TFromD<DT>>
+HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t) {
+  return hn::LoadU(d, x);
+}
+template <typename T>
+HWY_INLINE void TransposeBlocks(Vec<T> *) {}
+
+#else
+
+// A register of blocks that are `step` elements apart.
+template <typename DT, typename T = hn::TFromD<DT>>
+HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t step) {
+  constexpr auto kBlocks = static_cast<int64_t>(hn::MaxLanes(d)) / kAtom<T>;
+  if constexpr (kBlocks <= 1) {
+    return hn::LoadU(d, x);
+  } else {
+    const hn::Half<DT> half;
+    return hn::Combine(d, LoadBlocks(half, x + kBlocks / 2 * step, step),
+                       LoadBlocks(half, x, step));
+  }
+}
+
+// Transposes, inside each block, as many registers as a block has elements: after as many rounds of
+// shuffling as an index has bits, the indices of register and element have changed places.
+template <typename T>
+HWY_INLINE void TransposeBlocks(Vec<T> *v) {
+  constexpr Tag<T> d;
+  constexpr int64_t kA = kAtom<T>;
+  for (int64_t round = 1; round < kA; round *= 2) {
+    Vec<T> shuffled[kA];
+    for (int64_t i = 0; i < kA / 2; ++i) {
+      shuffled[2 * i] = hn::InterleaveLower(d, v[i], v[i + kA / 2]);
+      shuffled[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kA / 2]);
+    }
+    for (int64_t i = 0; i < kA; ++i) v[i] = shuffled[i];
+  }
+}
+
+#endif
+
+// A register of scopes of n elements, into rows of one position each. Scopes shorter than a block
+// are read beyond their end; of others the last block overlaps the one before.
+template <typename T>
+HWY_INLINE void TransposeScopes(const T *x, int64_t n, int64_t column, Panel<T> *panel) {
+  constexpr int64_t kA = kAtom<T>;
+  for (int64_t at = 0; at < n; at += kA) {
+    const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
+    Vec<T> v[kA];
+    for (int64_t i = 0; i < kA; ++i) {
+      v[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
+    }
+    TransposeBlocks<T>(v);
+    for (int64_t i = 0; i < HWY_MIN(kA, n); ++i) {
+      hn::Store(v[i], Tag<T>(), panel->element[first + i] + column);
+    }
+  }
+}
+
+// For each element of a register of scopes, one after the other: the scope's lane and the position.
+template <typename T>
+struct Places {
+  static constexpr int64_t kL = kLanesOf<T>;
+  HWY_ALIGN T scope[kFewBlocks * kL + kL];
+  HWY_ALIGN T position[kFewBlocks * kL + kL];
+};
+
+// What runs over into the next scope is overwritten by it.
+template <typename T>
+void FillPlaces(int64_t n, Places<T> *places) {
+  constexpr Tag<T> d;
+  for (int64_t s = 0; s < kLanesOf<T>; ++s) {
+    const Vec<T> scope = hn::Set(d, static_cast<T>(s));
+    for (int64_t p = 0; p < n; p += kLanesOf<T>) {
+      hn::StoreU(scope, d, places->scope + s * n + p);
+      hn::StoreU(hn::Iota(d, static_cast<T>(p)), d, places->position + s * n + p);
+    }
+  }
+}
+
+// Gives each element of a register of scopes what its scope has.
+template <typename T>
+class Spread {
+ public:
+  HWY_INLINE Spread(const T *of_scope, int64_t n, const Places<T> &places) : places_(places) {
+    constexpr Tag<T> d;
+    if constexpr (sizeof(T) == 2) {
+      // Not every instruction set can permute 16-bit lanes at will.
+      for (int64_t s = 0; s < kLanesOf<T>; ++s) {
+        const Vec<T> value = hn::Set(d, of_scope[s]);
+        for (int64_t p = 0; p < n; p += kLanesOf<T>) hn::StoreU(value, d, spread_ + s * n + p);
+      }
+    } else {
+      of_scope_ = hn::Load(d, of_scope);
+    }
+  }
+
+  HWY_INLINE Vec<T> operator[](int64_t element) const {
+    constexpr Tag<T> d;
+    if constexpr (sizeof(T) == 2) {
+      return hn::Load(d, spread_ + element);
+    } else {
+      return hn::TableLookupLanes(of_scope_, hn::SetTableIndices(d, places_.scope + element));
+    }
+  }
+
+ private:
+  const Places<T> &places_;
+  Vec<T> of_scope_;
+  HWY_ALIGN T spread_[sizeof(T) == 2 ? kFewBlocks * kLanesOf<T> + kLanesOf<T> : 1];
+};
+
+template <typename T>
+HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, int64_t column,
+                           bool settled, const Places<T> &places, const Panel<T> &panel) {
+  constexpr Tag<T> d;
+  const Spread<T> cut(panel.cut + column, args.n, places);
+  if (!settled) {
+    for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
+      hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
+    }
+    return;
+  }
+  const Spread<T> until(panel.until + column, args.n, places);
+  for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
+    const Vec<T> position = hn::Load(d, places.position + e);
+    hn::StoreU(KeepSettled<T>(args, hn::LoadU(d, x + e), position, cut[e], until[e]), d, y + e);
+  }
+}
+
+// Registers of scopes, one after the other.
+template <typename T>
+void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t columns,
+                      const Places<T> &places, Panel<T> *panel) {
+  constexpr int64_t kL = kLanesOf<T>;
+  int64_t at[kFewBlocks];
+  for (int64_t p = 0; p < args.n; ++p) at[p] = p * static_cast<int64_t>(sizeof panel->element[0]);
+  for (int64_t c = 0; c < columns; ++c) TransposeScopes(x + c * kL * args.n, args.n, c * kL, panel);
+  const Rows<T> rows{reinterpret_cast<const std::byte *>(panel->element), at};
+  const bool settled = CutPanel(args, rows, columns, panel);
+  for (int64_t c = 0; c < columns; ++c) {
+    const int64_t first = c * kL * args.n;
+    ApplyAlong(args, x + first, y + first, c * kL, settled, places, *panel);
+  }
+}
+
+// Scopes that divide a register: each element is compared with the others of its scope. Writes and
+// returns true if no cut leaves a doubt.
+template <typename T, int64_t N>
+HWY_INLINE bool SelectInRegisters(const SelectFewArgs &args, const T *x, T *y) {
+  constexpr Tag<T> d;
+  constexpr int64_t kL = kLanesOf<T>;
+  const int64_t k = args.counts[0];
+  const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
+  const Vec<T> one = hn::Set(d, T{1});
+  const Vec<T> wanted = hn::Set(d, static_cast<T>(k));
+  Vec<T> kept[N];
+  size_t count = 0;
+  for (int64_t i = 0; i < N; ++i) {
+    const Vec<T> element = hn::LoadU(d, x + i * kL);
+    const Vec<T> key = ClampedKey<T>(element, args.nan_key);
+    const Vec<T> below = hn::Sub(key, margin);
+    Vec<T> rank = hn::Zero(d);
+    const auto count_if_above = [&](Vec<T> other) HWY_ATTR {
+      rank = hn::IfThenElse(hn::Gt(other, below), hn::Add(rank, one), rank);
+    };
+    count_if_above(hn::Reverse2(d, key));
+    if constexpr (N == 4) {
+      const Vec<T> reversed = hn::Reverse4(d, key);
+      count_if_above(reversed);
+      count_if_above(hn::Reverse2(d, reversed));
+    }
+    const auto keep = hn::Gt(wanted, rank);
+    count += hn::CountTrue(d, keep);
+    kept[i] = hn::IfThenElseZero(keep, element);
+  }
+  // An element that is equal to one at the cut, or too close, does not count.
+  if (count != static_cast<size_t>(kL * k)) return false;
+  for (int64_t i = 0; i < N; ++i) hn::StoreU(kept[i], d, y + i * kL);
+  return true;
+}
+
+template <typename T>
+HWY_INLINE bool TryInRegisters(const SelectFewArgs &args, const T *x, T *y) {
+  if constexpr (kLanesOf<T> >= 2) {
+    if (args.n == 2) return SelectInRegisters<T, 2>(args, x, y);
+  }
+  if constexpr (kLanesOf<T> >= 4) {
+    if (args.n == 4) return SelectInRegisters<T, 4>(args, x, y);
+  }
+  return false;
+}
+
+// Fewer scopes than a register has lanes, or the last ones: by way of a buffer.
+template <typename T>
+void SelectAlongRest(const SelectFewArgs &args, int64_t scope, const Places<T> &places,
+                     Panel<T> *panel) {
+  constexpr int64_t kL = kLanesOf<T>;
+  HWY_ALIGN T buffer[kFewBlocks * kL + kAtom<T>] = {};
+  const auto *x = reinterpret_cast<const T *>(args.x);
+  auto *y = reinterpret_cast<T *>(args.y);
+  for (; scope < args.scopes; scope += kL) {
+    const int64_t scopes = HWY_MIN(kL, args.scopes - scope);
+    std::copy_n(x + scope * args.n, scopes * args.n, buffer);
+    FillWanted(args, scope, scopes, panel);
+    SelectAlongPanel(args, buffer, buffer, 1, places, panel);
+    std::copy_n(buffer, scopes * args.n, y + scope * args.n);
+  }
+}
+
+// Scopes in whole registers that may be read a block at a time.
+template <typename T>
+int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
+  const int64_t beyond = HWY_MAX(kAtom<T> - args.n, 0);
+  const int64_t elements = (args.scopes - scope) * args.n - beyond;
+  return HWY_MAX(elements, 0) / (kLanesOf<T> * args.n);
+}
+
+template <typename T>
+void SelectAlong(const SelectFewArgs &args) {
+  constexpr int64_t kL = kLanesOf<T>;
+  const auto *x = reinterpret_cast<const T *>(args.x);
+  auto *y = reinterpret_cast<T *>(args.y);
+  Panel<T> panel;
+  Places<T> places;
+  PreparePanel(args, &panel);
+  FillPlaces(args.n, &places);
+  const bool in_registers = args.count_step == 0 && (args.n == 2 || args.n == 4);
+  int64_t scope = 0;
+  for (;;) {
+    if (in_registers) {
+      while (args.scopes - scope >= kL &&
+             TryInRegisters(args, x + scope * args.n, y + scope * args.n)) {
+        scope += kL;
+      }
+    }
+    const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
+    const int64_t columns = HWY_MIN(WholeColumns<T>(args, scope), most);
+    if (columns == 0) break;
+    if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
+    SelectAlongPanel(args, x + scope * args.n, y + scope * args.n, columns, places, &panel);
+    scope += columns * kL;
+  }
+  SelectAlongRest(args, scope, places, &panel);
+}
+
+}  // namespace
+
+void FillSelectFew(Kernels *table) {
+  table->select_across[kF32] = SelectAcross<int32_t>;
+  table->select_across[kF64] = SelectAcross<int64_t>;
+  table->select_across[kF16] = SelectAcross<int16_t>;
+  table->select_across[kBf16] = SelectAcross<int16_t>;
+  table->select_along[kF32] = SelectAlong<int32_t>;
+  table->select_along[kF64] = SelectAlong<int64_t>;
+  table->select_along[kF16] = SelectAlong<int16_t>;
+  table->select_along[kBf16] = SelectAlong<int16_t>;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillSelectFew);
+void fill_select_few(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillSelectFew)(table);
+}
+}  // namespace spk
+#endif
