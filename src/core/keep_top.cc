@@ -20,6 +20,7 @@ int64_t number_of(const Scope &scope, const Extents &index) {
 }
 
 int64_t requested_in_all(const Scope &scope, const Counts &counts) {
+  if (counts.count == 1) return scope.numscope * counts[0];
   int64_t requested = 0;
   for (int64_t s = 0; s < scope.numscope; ++s) requested += counts[s];
   return requested;

@@ -45,8 +45,10 @@ const Kernels &kernels() {
   // One table for each target ever chosen: a process has one, but tests restrict Highway to each
   // target in turn. Never freed, because calls may run while the process exits.
   static std::atomic<const Kernels *> tables[64];
-  // Highway numbers better targets with lower bits.
-  const int best = __builtin_ctzll(static_cast<uint64_t>(hwy::SupportedTargets()));
+  // Asking the processor anew in each call would cost more than small calls do.
+  hwy::ChosenTarget &chosen = hwy::GetChosenTarget();
+  if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
+  const size_t best = chosen.GetIndex();
   const Kernels *table = tables[best].load(std::memory_order_acquire);
   if (table) return *table;
   const Kernels *made = make_table();

@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/select_few.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -65,6 +66,8 @@ template <typename T>
 inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
 inline constexpr size_t kHalf = kFewBlocks / 2;
+// How many registers of scopes ahead memory is asked for.
+inline constexpr int64_t kPrefetch = 4;
 
 // Scopes that are selected together: one a lane, a few registers of them.
 template <typename T>
@@ -297,6 +300,35 @@ void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
   if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
 }
 
+// --- registers ------------------------------------------------------------------------------
+
+// Scopes of at most this many elements are cut without leaving the registers.
+inline constexpr size_t kInRegisters = 8;
+
+// Of few elements, some of which stay and some go, the same number everywhere.
+inline bool FitsRegisters(const SelectFewArgs &args) {
+  return args.n <= static_cast<int64_t>(kInRegisters) && args.count_step == 0 &&
+         args.counts[0] > 0 && args.counts[0] < args.n;
+}
+
+// Cuts a register of scopes, one a lane. Returns false if that leaves a doubt.
+template <typename T, size_t N>
+HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, Vec<T> *cut) {
+  constexpr Tag<T> d;
+  const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
+  Vec<T> key[N];
+  for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(element[i]);
+  SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+  HWY_ALIGN T sorted[N][kLanesOf<T>];
+  for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i]);
+  const int64_t k = args.counts[0];
+  const Vec<T> last_in = hn::Min(hn::Load(d, sorted[k - 1]), nan);
+  const Vec<T> first_out = hn::Min(hn::Load(d, sorted[k]), nan);
+  *cut = hn::Sub(last_in, hn::Set(d, T{1}));
+  const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
+  return hn::AllFalse(d, hn::Lt(hn::Sub(last_in, first_out), margin));
+}
+
 // --- scopes side by side --------------------------------------------------------------------
 
 template <typename T>
@@ -350,14 +382,48 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
   }
 }
 
+// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
+template <typename T, size_t N>
+int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
+  constexpr Tag<T> d;
+  constexpr int64_t kL = kLanesOf<T>;
+  const T *x[N];
+  T *y[N];
+  for (size_t i = 0; i < N; ++i) {
+    x[i] = reinterpret_cast<const T *>(args.x + args.x_at[i]);
+    y[i] = reinterpret_cast<T *>(args.y + args.y_at[i]);
+  }
+  for (; args.scopes - scope >= kL; scope += kL) {
+    Vec<T> element[N];
+    for (size_t i = 0; i < N; ++i) element[i] = hn::LoadU(d, x[i] + scope);
+    Vec<T> cut;
+    if (!CutRegisters<T, N>(args, element, &cut)) break;
+    for (size_t i = 0; i < N; ++i) hn::StoreU(Keep<T>(element[i], cut), d, y[i] + scope);
+  }
+  return scope;
+}
+
+template <typename T>
+using AcrossFn = int64_t (*)(const SelectFewArgs &, int64_t);
+
+template <typename T, size_t... I>
+constexpr std::array<AcrossFn<T>, kInRegisters + 1> AcrossTable(std::index_sequence<I...>) {
+  return {nullptr, nullptr, AcrossInRegisters<T, I + 2>...};
+}
+
 template <typename T>
 void SelectAcross(const SelectFewArgs &args) {
+  static constexpr auto kAcross = AcrossTable<T>(std::make_index_sequence<kInRegisters - 1>());
   constexpr int64_t kL = kLanesOf<T>;
+  const AcrossFn<T> in_registers = FitsRegisters(args) ? kAcross[args.n] : nullptr;
   Panel<T> panel;
   PreparePanel(args, &panel);
   int64_t scope = 0;
-  while (args.scopes - scope >= kL) {
-    const int64_t columns = HWY_MIN((args.scopes - scope) / kL, Panel<T>::kColumns);
+  for (;;) {
+    if (in_registers) scope = in_registers(args, scope);
+    const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
+    const int64_t columns = HWY_MIN((args.scopes - scope) / kL, most);
+    if (columns == 0) break;
     if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
     SelectAcrossPanel(args, scope, columns, &panel);
     scope += columns * kL;
@@ -413,6 +479,14 @@ HWY_INLINE void TransposeBlocks(Vec<T> *v) {
 
 #endif
 
+// The elements from `first` on of a register of scopes of n elements: one position a register.
+template <typename T>
+HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
+  constexpr int64_t kA = kAtom<T>;
+  for (int64_t i = 0; i < kA; ++i) rows[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
+  TransposeBlocks<T>(rows);
+}
+
 // A register of scopes of n elements, into rows of one position each. Scopes shorter than a block
 // are read beyond their end; of others the last block overlaps the one before.
 template <typename T>
@@ -420,13 +494,10 @@ HWY_INLINE void TransposeScopes(const T *x, int64_t n, int64_t column, Panel<T> 
   constexpr int64_t kA = kAtom<T>;
   for (int64_t at = 0; at < n; at += kA) {
     const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
-    Vec<T> v[kA];
-    for (int64_t i = 0; i < kA; ++i) {
-      v[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
-    }
-    TransposeBlocks<T>(v);
+    Vec<T> rows[kA];
+    LoadTransposed(x, n, first, rows);
     for (int64_t i = 0; i < HWY_MIN(kA, n); ++i) {
-      hn::Store(v[i], Tag<T>(), panel->element[first + i] + column);
+      hn::Store(rows[i], Tag<T>(), panel->element[first + i] + column);
     }
   }
 }
@@ -485,17 +556,24 @@ class Spread {
 };
 
 template <typename T>
-HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, int64_t column,
-                           bool settled, const Places<T> &places, const Panel<T> &panel) {
+HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
+                           const Places<T> &places) {
   constexpr Tag<T> d;
-  const Spread<T> cut(panel.cut + column, args.n, places);
-  if (!settled) {
-    for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
-      hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
-    }
-    return;
+  const Spread<T> cut(cut_of_scope, args.n, places);
+  const int64_t elements = args.n * kLanesOf<T>;
+  for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
+    // Transposing reads blocks here and there, which processors do not foresee.
+    hwy::Prefetch(x + e + kPrefetch * elements);
+    hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
   }
-  const Spread<T> until(panel.until + column, args.n, places);
+}
+
+template <typename T>
+void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
+                       const T *until_of_scope, const Places<T> &places) {
+  constexpr Tag<T> d;
+  const Spread<T> cut(cut_of_scope, args.n, places);
+  const Spread<T> until(until_of_scope, args.n, places);
   for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
     const Vec<T> position = hn::Load(d, places.position + e);
     hn::StoreU(KeepSettled<T>(args, hn::LoadU(d, x + e), position, cut[e], until[e]), d, y + e);
@@ -512,16 +590,29 @@ void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t colum
   for (int64_t c = 0; c < columns; ++c) TransposeScopes(x + c * kL * args.n, args.n, c * kL, panel);
   const Rows<T> rows{reinterpret_cast<const std::byte *>(panel->element), at};
   const bool settled = CutPanel(args, rows, columns, panel);
-  for (int64_t c = 0; c < columns; ++c) {
-    const int64_t first = c * kL * args.n;
-    ApplyAlong(args, x + first, y + first, c * kL, settled, places, *panel);
+  for (int64_t c = 0; c < columns * kL; c += kL) {
+    const int64_t first = c * args.n;
+    if (settled) {
+      ApplySettledAlong(args, x + first, y + first, panel->cut + c, panel->until + c, places);
+    } else {
+      ApplyAlong(args, x + first, y + first, panel->cut + c, places);
+    }
   }
+}
+
+// Scopes in whole registers that may be read a block at a time.
+template <typename T>
+int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
+  const int64_t beyond = HWY_MAX(kAtom<T> - args.n, 0);
+  const int64_t elements = (args.scopes - scope) * args.n - beyond;
+  return HWY_MAX(elements, 0) / (kLanesOf<T> * args.n);
 }
 
 // Scopes that divide a register: each element is compared with the others of its scope. Writes and
 // returns true if no cut leaves a doubt.
-template <typename T, int64_t N>
-HWY_INLINE bool SelectInRegisters(const SelectFewArgs &args, const T *x, T *y) {
+#if HWY_TARGET != HWY_SCALAR
+template <typename T, size_t N>
+HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t k = args.counts[0];
@@ -530,8 +621,8 @@ HWY_INLINE bool SelectInRegisters(const SelectFewArgs &args, const T *x, T *y) {
   const Vec<T> wanted = hn::Set(d, static_cast<T>(k));
   Vec<T> kept[N];
   size_t count = 0;
-  for (int64_t i = 0; i < N; ++i) {
-    const Vec<T> element = hn::LoadU(d, x + i * kL);
+  for (size_t i = 0; i < N; ++i) {
+    const Vec<T> element = hn::LoadU(d, x + static_cast<int64_t>(i) * kL);
     const Vec<T> key = ClampedKey<T>(element, args.nan_key);
     const Vec<T> below = hn::Sub(key, margin);
     Vec<T> rank = hn::Zero(d);
@@ -550,19 +641,63 @@ HWY_INLINE bool SelectInRegisters(const SelectFewArgs &args, const T *x, T *y) {
   }
   // An element that is equal to one at the cut, or too close, does not count.
   if (count != static_cast<size_t>(kL * k)) return false;
-  for (int64_t i = 0; i < N; ++i) hn::StoreU(kept[i], d, y + i * kL);
+  for (size_t i = 0; i < N; ++i) {
+    hn::StoreU(kept[i], d, y + static_cast<int64_t>(i) * kL);
+  }
   return true;
 }
 
+#endif
+
+// A register of scopes of any other size.
+template <typename T, size_t N>
+HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
+                                 T *y) {
+  constexpr int64_t kA = kAtom<T>;
+  constexpr auto n = static_cast<int64_t>(N);
+  Vec<T> element[HWY_MAX(n, kA)];
+  for (int64_t at = 0; at < n; at += kA) {
+    const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
+    LoadTransposed(x, n, first, element + first);
+  }
+  Vec<T> cut;
+  if (!CutRegisters<T, N>(args, element, &cut)) return false;
+  HWY_ALIGN T of_scope[kLanesOf<T>];
+  hn::Store(cut, Tag<T>(), of_scope);
+  ApplyAlong(args, x, y, of_scope, places);
+  return true;
+}
+
+// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
+template <typename T, size_t N>
+int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int64_t scope) {
+  constexpr int64_t kL = kLanesOf<T>;
+  constexpr auto n = static_cast<int64_t>(N);
+  const auto *x = reinterpret_cast<const T *>(args.x) + scope * n;
+  auto *y = reinterpret_cast<T *>(args.y) + scope * n;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr ((N == 2 || N == 4) && kL >= n) {
+    for (; args.scopes - scope >= kL && ComparePartners<T, N>(args, x, y); scope += kL) {
+      x += kL * n;
+      y += kL * n;
+    }
+    return scope;
+  }
+#endif
+  const int64_t end = scope + WholeColumns<T>(args, scope) * kL;
+  for (; scope < end && SelectTransposed<T, N>(args, places, x, y); scope += kL) {
+    x += kL * n;
+    y += kL * n;
+  }
+  return scope;
+}
+
 template <typename T>
-HWY_INLINE bool TryInRegisters(const SelectFewArgs &args, const T *x, T *y) {
-  if constexpr (kLanesOf<T> >= 2) {
-    if (args.n == 2) return SelectInRegisters<T, 2>(args, x, y);
-  }
-  if constexpr (kLanesOf<T> >= 4) {
-    if (args.n == 4) return SelectInRegisters<T, 4>(args, x, y);
-  }
-  return false;
+using AlongFn = int64_t (*)(const SelectFewArgs &, const Places<T> &, int64_t);
+
+template <typename T, size_t... I>
+constexpr std::array<AlongFn<T>, kInRegisters + 1> AlongTable(std::index_sequence<I...>) {
+  return {nullptr, nullptr, AlongInRegisters<T, I + 2>...};
 }
 
 // Fewer scopes than a register has lanes, or the last ones: by way of a buffer.
@@ -582,32 +717,20 @@ void SelectAlongRest(const SelectFewArgs &args, int64_t scope, const Places<T> &
   }
 }
 
-// Scopes in whole registers that may be read a block at a time.
-template <typename T>
-int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
-  const int64_t beyond = HWY_MAX(kAtom<T> - args.n, 0);
-  const int64_t elements = (args.scopes - scope) * args.n - beyond;
-  return HWY_MAX(elements, 0) / (kLanesOf<T> * args.n);
-}
-
 template <typename T>
 void SelectAlong(const SelectFewArgs &args) {
+  static constexpr auto kAlong = AlongTable<T>(std::make_index_sequence<kInRegisters - 1>());
   constexpr int64_t kL = kLanesOf<T>;
   const auto *x = reinterpret_cast<const T *>(args.x);
   auto *y = reinterpret_cast<T *>(args.y);
+  const AlongFn<T> in_registers = FitsRegisters(args) ? kAlong[args.n] : nullptr;
   Panel<T> panel;
   Places<T> places;
   PreparePanel(args, &panel);
   FillPlaces(args.n, &places);
-  const bool in_registers = args.count_step == 0 && (args.n == 2 || args.n == 4);
   int64_t scope = 0;
   for (;;) {
-    if (in_registers) {
-      while (args.scopes - scope >= kL &&
-             TryInRegisters(args, x + scope * args.n, y + scope * args.n)) {
-        scope += kL;
-      }
-    }
+    if (in_registers) scope = in_registers(args, places, scope);
     const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
     const int64_t columns = HWY_MIN(WholeColumns<T>(args, scope), most);
     if (columns == 0) break;
