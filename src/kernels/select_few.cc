@@ -67,7 +67,7 @@ inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()))
 
 inline constexpr size_t kHalf = kFewBlocks / 2;
 // How many registers of scopes ahead memory is asked for.
-inline constexpr int64_t kPrefetch = 4;
+inline constexpr int64_t kPrefetch = 16384;
 
 // Scopes that are selected together: one a lane, a few registers of them.
 template <typename T>
@@ -75,8 +75,9 @@ struct Panel {
   static constexpr int64_t kColumns = 4;
   static constexpr int64_t kWidth = kColumns * kLanesOf<T>;
 
-  HWY_ALIGN T element[kFewBlocks][kWidth];     // of scopes that had to be transposed
-  HWY_ALIGN T sorted[kFewBlocks + 2][kWidth];  // halves of a scope, each after a sentinel
+  HWY_ALIGN T element[kFewBlocks][kWidth];  // of scopes that had to be transposed
+  // The halves of a scope, each between a sentinel above all keys and one below.
+  HWY_ALIGN T sorted[kFewBlocks + 4][kWidth];
   // An element stays if its key is above `cut`, or one more and its position at most `until`.
   HWY_ALIGN T cut[kWidth];
   HWY_ALIGN T until[kWidth];
@@ -137,28 +138,42 @@ constexpr std::array<SortRowsFn<T>, kHalf> SortRowsTable(std::index_sequence<I..
   return {SortRows<T, I + 1>...};
 }
 
+// Elements of the first half of a scope; the second may have one less.
+inline int64_t FirstHalf(int64_t n) {
+  return (n + 1) / 2;
+}
+
 template <typename T>
 void SortHalves(const Rows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
   static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());
-  const int64_t half = (n + 1) / 2;
+  const int64_t half = FirstHalf(n);
   kSort[half - 1](rows, 0, columns, panel->sorted + 1);
-  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 2);
+  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3);
 }
 
-// The k-th largest key of the scopes of a column: the largest, over all ways to take i keys of the
-// first half and k - i of the second, of the smallest taken.
 template <typename T>
-HWY_INLINE Vec<T> KthLargest(const Panel<T> &panel, int64_t n, int64_t k, int64_t column) {
+struct Edge {
+  Vec<T> last_in;    // the k-th largest
+  Vec<T> first_out;  // the one after it
+};
+
+// The keys on either side of the cut of the scopes of a column. The k-th largest of two sorted
+// halves is the largest, over all ways to take i keys of the first and k - i of the second, of the
+// smallest taken.
+template <typename T>
+HWY_INLINE Edge<T> EdgeOf(const Panel<T> &panel, int64_t n, int64_t k, int64_t column) {
   constexpr Tag<T> d;
-  const int64_t first = (n + 1) / 2;
+  const int64_t first = FirstHalf(n);
   const int64_t second = n - first;
-  Vec<T> kth = hn::Set(d, T{-1});
+  const auto load = [&](int64_t row) HWY_ATTR { return hn::Load(d, panel.sorted[row] + column); };
+  Edge<T> edge{hn::Set(d, T{-1}), load(HWY_MIN(k, first) + 1)};
   for (int64_t i = HWY_MAX(k - second, 0); i <= HWY_MIN(first, k); ++i) {
-    const Vec<T> a = hn::Load(d, panel.sorted[i] + column);
-    const Vec<T> b = hn::Load(d, panel.sorted[first + 1 + k - i] + column);
-    kth = hn::Max(kth, hn::Min(a, b));
+    const Vec<T> a = load(i);
+    const int64_t row = first + 2 + k - i;
+    edge.last_in = hn::Max(edge.last_in, hn::Min(a, load(row)));
+    edge.first_out = hn::Max(edge.first_out, hn::Min(a, load(row + 1)));
   }
-  return kth;
+  return edge;
 }
 
 // Cuts each scope of a column below its k-th largest key. Returns whether that leaves a doubt: the
@@ -175,10 +190,11 @@ HWY_INLINE bool CutColumn(const SelectFewArgs &args, int64_t column, Panel<T> *p
     const int64_t k = __builtin_ctzll(rest);
     const auto here = hn::Eq(wanted, hn::Set(d, static_cast<T>(k)));
     // All NaN are equal.
-    const Vec<T> last_in = hn::Min(KthLargest(*panel, args.n, k, column), nan);
+    const Edge<T> edge = EdgeOf(*panel, args.n, k, column);
+    const Vec<T> last_in = hn::Min(edge.last_in, nan);
     cut = hn::IfThenElse(here, hn::Sub(last_in, hn::Set(d, T{1})), cut);
     if (k == args.n) continue;
-    const Vec<T> first_out = hn::Min(KthLargest(*panel, args.n, k + 1, column), nan);
+    const Vec<T> first_out = hn::Min(edge.first_out, nan);
     doubt = hn::Or(doubt, hn::And(here, hn::Lt(hn::Sub(last_in, first_out), margin)));
   }
   hn::Store(cut, d, panel->cut + column);
@@ -275,27 +291,29 @@ void FillWanted(const SelectFewArgs &args, int64_t first, int64_t scopes, Panel<
   std::fill(panel->wanted + scopes, panel->wanted + Panel<T>::kWidth, T{0});
 }
 
-// Cuts the scopes of a panel. Returns whether ties were settled.
+// Cuts the scopes of a panel whose halves are sorted. Returns whether ties are to be settled.
 template <typename T>
-bool CutPanel(const SelectFewArgs &args, const Rows<T> &rows, int64_t columns, Panel<T> *panel) {
-  SortHalves(rows, args.n, columns, panel);
+bool CutPanel(const SelectFewArgs &args, int64_t columns, Panel<T> *panel) {
   bool doubt = false;
   for (int64_t c = 0; c < columns; ++c) doubt |= CutColumn(args, c * kLanesOf<T>, panel);
-  if (!doubt) return false;
-  if (args.margin > 1) {
-    *args.ties += 1;
-    return false;
-  }
+  if (!doubt || args.margin == 1) return doubt;
+  *args.ties += 1;
+  return false;
+}
+
+template <typename T>
+void SettlePanel(const SelectFewArgs &args, const Rows<T> &rows, int64_t columns, Panel<T> *panel) {
   for (int64_t c = 0; c < columns; ++c) SettleTies(args, rows, c * kLanesOf<T>, panel);
-  return true;
 }
 
 template <typename T>
 void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
-  const Vec<T> sentinel = hn::Set(Tag<T>(), std::numeric_limits<T>::max());
-  for (int64_t c = 0; c < Panel<T>::kWidth; c += kLanesOf<T>) {
-    hn::Store(sentinel, Tag<T>(), panel->sorted[0] + c);
-    hn::Store(sentinel, Tag<T>(), panel->sorted[(args.n + 1) / 2 + 1] + c);
+  const int64_t first = FirstHalf(args.n);
+  for (int64_t c = 0; c < Panel<T>::kWidth; ++c) {
+    panel->sorted[0][c] = std::numeric_limits<T>::max();
+    panel->sorted[first + 1][c] = T{-1};
+    panel->sorted[first + 2][c] = std::numeric_limits<T>::max();
+    panel->sorted[args.n + 3][c] = T{-1};
   }
   if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
 }
@@ -303,7 +321,7 @@ void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
 // --- registers ------------------------------------------------------------------------------
 
 // Scopes of at most this many elements are cut without leaving the registers.
-inline constexpr size_t kInRegisters = 8;
+inline constexpr size_t kInRegisters = 16;
 
 // Of few elements, some of which stay and some go, the same number everywhere.
 inline bool FitsRegisters(const SelectFewArgs &args) {
@@ -354,7 +372,9 @@ template <typename T>
 void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
   const auto size = static_cast<int64_t>(sizeof(T));
   const Rows<T> rows{args.x + scope * size, args.x_at};
-  const bool settled = CutPanel(args, rows, columns, panel);
+  SortHalves(rows, args.n, columns, panel);
+  const bool settled = CutPanel(args, columns, panel);
+  if (settled) SettlePanel(args, rows, columns, panel);
   ApplyAcross(args, rows, args.y + scope * size, columns, settled, *panel);
 }
 
@@ -563,7 +583,7 @@ HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T 
   const int64_t elements = args.n * kLanesOf<T>;
   for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
     // Transposing reads blocks here and there, which processors do not foresee.
-    hwy::Prefetch(x + e + kPrefetch * elements);
+    hwy::Prefetch(x + e + kPrefetch / static_cast<int64_t>(sizeof(T)));
     hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
   }
 }
@@ -580,16 +600,61 @@ void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut
   }
 }
 
+// Sorts the keys of N elements of a register of scopes, largest first. May read beyond a scope.
+template <typename T, size_t N>
+void SortTransposed(const T *x, int64_t n, T (*sorted)[Panel<T>::kWidth]) {
+  constexpr int64_t kA = kAtom<T>;
+  constexpr auto kCount = static_cast<int64_t>(N);
+  Vec<T> key[HWY_MAX(kCount, kA)];
+  for (int64_t at = 0; at < kCount; at += kA) {
+    const int64_t first = HWY_MAX(HWY_MIN(at, kCount - kA), 0);
+    LoadTransposed(x, n, first, key + first);
+  }
+  for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(key[i]);
+  SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+  for (size_t i = 0; i < N; ++i) hn::Store(key[i], Tag<T>(), sorted[i]);
+}
+
+template <typename T>
+using SortTransposedFn = void (*)(const T *, int64_t, T (*)[Panel<T>::kWidth]);
+
+template <typename T, size_t... I>
+constexpr std::array<SortTransposedFn<T>, kHalf> SortTransposedTable(std::index_sequence<I...>) {
+  return {SortTransposed<T, I + 1>...};
+}
+
+template <typename T>
+void SortHalvesTransposed(const T *x, int64_t n, int64_t column, Panel<T> *panel) {
+  static constexpr auto kSort = SortTransposedTable<T>(std::make_index_sequence<kHalf>());
+  using Row = T(*)[Panel<T>::kWidth];
+  const int64_t half = FirstHalf(n);
+  kSort[half - 1](x, n, reinterpret_cast<Row>(panel->sorted[1] + column));
+  if (n == half) return;
+  kSort[n - half - 1](x + half, n, reinterpret_cast<Row>(panel->sorted[half + 3] + column));
+}
+
+// The elements of a panel as rows, for what needs their positions.
+template <typename T>
+void SettleTransposed(const SelectFewArgs &args, const T *x, int64_t columns, Panel<T> *panel) {
+  int64_t at[kFewBlocks];
+  for (int64_t p = 0; p < args.n; ++p) at[p] = p * static_cast<int64_t>(sizeof panel->element[0]);
+  for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    TransposeScopes(x + c * args.n, args.n, c, panel);
+  }
+  const Rows<T> rows{reinterpret_cast<const std::byte *>(panel->element), at};
+  SettlePanel(args, rows, columns, panel);
+}
+
 // Registers of scopes, one after the other.
 template <typename T>
 void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t columns,
                       const Places<T> &places, Panel<T> *panel) {
   constexpr int64_t kL = kLanesOf<T>;
-  int64_t at[kFewBlocks];
-  for (int64_t p = 0; p < args.n; ++p) at[p] = p * static_cast<int64_t>(sizeof panel->element[0]);
-  for (int64_t c = 0; c < columns; ++c) TransposeScopes(x + c * kL * args.n, args.n, c * kL, panel);
-  const Rows<T> rows{reinterpret_cast<const std::byte *>(panel->element), at};
-  const bool settled = CutPanel(args, rows, columns, panel);
+  for (int64_t c = 0; c < columns * kL; c += kL) {
+    SortHalvesTransposed(x + c * args.n, args.n, c, panel);
+  }
+  const bool settled = CutPanel(args, columns, panel);
+  if (settled) SettleTransposed(args, x, columns, panel);
   for (int64_t c = 0; c < columns * kL; c += kL) {
     const int64_t first = c * args.n;
     if (settled) {
@@ -603,7 +668,8 @@ void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t colum
 // Scopes in whole registers that may be read a block at a time.
 template <typename T>
 int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
-  const int64_t beyond = HWY_MAX(kAtom<T> - args.n, 0);
+  const int64_t shortest = HWY_MAX(args.n - FirstHalf(args.n), 1);
+  const int64_t beyond = HWY_MAX(kAtom<T> - shortest, 0);
   const int64_t elements = (args.scopes - scope) * args.n - beyond;
   return HWY_MAX(elements, 0) / (kLanesOf<T> * args.n);
 }
