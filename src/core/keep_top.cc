@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "core/select_few.h"
+#include "core/select_small.h"
 
 namespace spk {
 namespace {
@@ -199,12 +200,17 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
 
 void keep_top(Call &call, const Scope &scope, const Grids &grids, const Counts &counts,
               int32_t ties, Tally *tally) {
-  if (!are_few_elements(scope, grids)) {
+  const bool elements = are_few_elements(scope, grids);
+  if (!elements && !are_few_small_blocks(scope, grids)) {
     return keep_top(call, scope, grids, ScopeScores(scope, grids), counts, ties, tally);
   }
   tally->requested = requested_in_all(scope, counts);
   tally->achieved += tally->requested;
-  select_few(call, scope, grids[0], counts, ties, tally);
+  if (elements) {
+    select_few(call, scope, grids[0], counts, ties, tally);
+  } else {
+    select_small(call, scope, grids[0], counts, ties, tally);
+  }
 }
 
 void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,

@@ -80,34 +80,44 @@ Layout layout_of(const NestDim &row, int64_t n, int64_t size, bool contiguous_po
 
 class FewElements {
  public:
-  FewElements(const Kernels &kernels, const Scope &scope, const Grid &grid, const Counts &counts,
-              int32_t ties)
+  FewElements(const Kernels &kernels, const Scope &scope, const GridLeaf &leaf,
+              const Counts &counts, const FewOptions &options)
       : kernels_(kernels),
         scope_(scope),
-        leaf_(grid.leaves[0]),
+        leaf_(leaf),
         counts_(counts),
-        keep_ties_(ties == SPK_TIES_KEEP_ALL),
-        positions_(scope, leaf_) {}
+        options_(options),
+        positions_(scope, leaf) {}
 
-  Layout layout() const {
-    const Nest nest = scope_nest(scope_, leaf_, Rect::whole(scope_.grid_shape), counts_);
+  Layout layout(const Rect &scopes) const {
+    const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
     return layout_of(nest[0], n(), size(), positions_.are_contiguous(n(), size()));
   }
 
-  // Scopes that lie in rows of memory.
-  void select_rows(Layout layout, const Rect &scopes, Tally *tally) const {
+  FewTotals select(Scratch &scratch, Layout layout, const Rect &scopes, const Extents &low) const {
+    FewTotals totals;
+    if (layout == Layout::kOther) {
+      select_copied(scratch, scopes, low, &totals);
+    } else {
+      select_rows(layout, scopes, low, &totals);
+    }
+    return totals;
+  }
+
+ private:
+  // Scopes that lie in rows of memory. `low` is where in the leaf's grid of scopes they begin.
+  void select_rows(Layout layout, const Rect &scopes, const Extents &low, FewTotals *totals) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
     const auto select =
         layout == Layout::kAlong ? kernels_.select_along[dtype] : kernels_.select_across[dtype];
     const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
-    Totals totals;
-    SelectFewArgs args = arguments(&totals);
+    SelectFewArgs args = arguments(totals);
     args.scopes = nest[0].extent;
     args.x_at = positions_.x;
     args.y_at = positions_.y;
     args.count_step = nest[0].step[2];
-    const std::byte *x = leaf_.x + dot(scopes.low, leaf_.grid_x);
-    std::byte *y = leaf_.y + dot(scopes.low, leaf_.grid_y);
+    const std::byte *x = leaf_.x + dot(low, leaf_.grid_x);
+    std::byte *y = leaf_.y + dot(low, leaf_.grid_y);
     const int64_t *wanted = first_count(scopes);
     nest.for_each_outer(1, [&](const int64_t *offset) {
       args.x = x + offset[0];
@@ -115,19 +125,19 @@ class FewElements {
       args.counts = wanted + offset[2];
       select(args);
     });
-    totals.add_to(tally);
   }
 
   // Any others: copied to where scopes lie side by side, and back.
-  void select_copied(Scratch &scratch, const Rect &scopes, Tally *tally) const {
+  void select_copied(Scratch &scratch, const Rect &scopes, const Extents &low,
+                     FewTotals *totals) const {
+    const Scratch::Frame frame(scratch);
     const int64_t count = scopes.count();
-    std::byte *panel =
-        static_cast<std::byte *>(scratch.take_bytes(static_cast<size_t>(n() * count * size())));
-    copy_panel(scopes, leaf_.grid_x, true, panel, const_cast<std::byte *>(leaf_.x));
+    auto *panel = scratch.take<std::byte>(n() * count * size());
+    const Rect box{low, scopes.extent};
+    gather_panel(box, panel);
     int64_t at[kFewBlocks];
     for (int64_t p = 0; p < n(); ++p) at[p] = p * count * size();
-    Totals totals;
-    SelectFewArgs args = arguments(&totals);
+    SelectFewArgs args = arguments(totals);
     args.x = panel;
     args.y = panel;
     args.scopes = count;
@@ -136,30 +146,18 @@ class FewElements {
     args.counts = counts_.count == 1 ? counts_.counts : local_counts(scopes, scratch);
     args.count_step = counts_.count == 1 ? 0 : 1;
     kernels_.select_across[index_of_dtype(leaf_.dtype)](args);
-    totals.add_to(tally);
-    copy_panel(scopes, leaf_.grid_y, false, panel, leaf_.y);
+    scatter_panel(box, panel);
   }
-
- private:
-  struct Totals {
-    int64_t ties = 0;
-    int64_t beyond = 0;
-
-    void add_to(Tally *tally) const {
-      tally->ties += ties;
-      tally->achieved += beyond;
-    }
-  };
 
   int64_t n() const { return scope_.numblk_per_scope; }
   int64_t size() const { return size_of(leaf_.dtype); }
 
-  SelectFewArgs arguments(Totals *totals) const {
+  SelectFewArgs arguments(FewTotals *totals) const {
     SelectFewArgs args{};
     args.n = n();
     args.nan_key = nan_key_of(leaf_.dtype);
-    args.margin = 1;
-    args.keep_ties = keep_ties_;
+    args.margin = options_.margin;
+    args.keep_ties = options_.keep_ties;
     args.ties = &totals->ties;
     args.beyond = &totals->beyond;
     return args;
@@ -171,60 +169,85 @@ class FewElements {
   }
 
   const int64_t *local_counts(const Rect &scopes, Scratch &scratch) const {
-    int64_t *local = scratch.take<int64_t>(scopes.count());
-    const int64_t *first = first_count(scopes);
-    const Extents number = scope_.grid_shape.row_major();
-    for_each_index(scopes.extent,
-                   [&](int64_t i, const Extents &index) { local[i] = first[dot(index, number)]; });
-    return local;
+    return local_counts_of(scope_, scopes, counts_, scratch);
   }
 
-  // Between memory and a panel [position][scope].
-  void copy_panel(const Rect &scopes, const Extents &step, bool to_panel, std::byte *panel,
-                  std::byte *memory) const {
+  // Between the leaf and a panel [position][scope]: what is written comes first.
+  void gather_panel(const Rect &box, std::byte *panel) const {
+    const Extents dense = panel_shape(box).row_major().times(size());
+    const Nest nest = panel_nest(box, dense, panel_steps(box, leaf_.grid_x));
+    copy_nest(nest, size(), leaf_.x + dot(box.low, leaf_.grid_x), panel);
+  }
+  void scatter_panel(const Rect &box, const std::byte *panel) const {
+    const Extents dense = panel_shape(box).row_major().times(size());
+    const Nest nest = panel_nest(box, panel_steps(box, leaf_.grid_y), dense);
+    copy_nest(nest, size(), panel, leaf_.y + dot(box.low, leaf_.grid_y));
+  }
+
+  Extents panel_shape(const Rect &box) const { return concat(scope_.members[0].shape, box.extent); }
+  // A leaf's steps, those of positions first.
+  static Extents panel_steps(const Rect &box, const Extents &step) {
+    const int outer = box.extent.size();
+    return concat(Extents(step.data() + outer, step.size() - outer), Extents(step.data(), outer));
+  }
+  Nest panel_nest(const Rect &box, const Extents &to, const Extents &from) const {
+    const Extents shape = panel_shape(box);
     Nest nest;
-    const Extents local = concat(scope_.members[0].shape, scopes.extent).row_major().times(size());
-    const Extents &shape = scope_.members[0].shape;
-    const int inner = shape.size();
-    const int outer = scopes.extent.size();
-    const auto add = [&](int64_t extent, int64_t there, int64_t here) {
-      to_panel ? nest.add(extent, here, there) : nest.add(extent, there, here);
-    };
-    for (int d = 0; d < inner; ++d) add(shape[d], step[outer + d], local[d]);
-    for (int d = 0; d < outer; ++d) add(scopes.extent[d], step[d], local[inner + d]);
+    for (int d = 0; d < shape.size(); ++d) nest.add(shape[d], to[d], from[d]);
     nest.compile();
     nest.pad_to(1);
-    std::byte *start = memory + dot(scopes.low, step);
-    to_panel ? copy_nest(nest, size(), start, panel) : copy_nest(nest, size(), panel, start);
+    return nest;
   }
 
   const Kernels &kernels_;
   const Scope &scope_;
   const GridLeaf &leaf_;
   const Counts &counts_;
-  bool keep_ties_;
+  const FewOptions &options_;
   Positions positions_;
 };
 
 }  // namespace
 
+const int64_t *local_counts_of(const Scope &scope, const Rect &scopes, const Counts &counts,
+                               Scratch &scratch) {
+  int64_t *local = scratch.take<int64_t>(scopes.count());
+  if (counts.count == 1) {
+    std::fill_n(local, scopes.count(), counts[0]);
+    return local;
+  }
+  const Extents number = scope.grid_shape.row_major();
+  const int64_t *first = counts.counts + dot(scopes.low, number);
+  for_each_index(scopes.extent,
+                 [&](int64_t i, const Extents &index) { local[i] = first[dot(index, number)]; });
+  return local;
+}
+
 bool are_few_elements(const Scope &scope, const Grids &grids) {
   return scope.numblk_per_scope <= kFewBlocks && grids.size() == 1 && grids[0].numel_per_block == 1;
 }
 
+FewTotals select_few(const Kernels &kernels, Scratch &scratch, const Scope &scope,
+                     const Rect &scopes, const GridLeaf &keys, const Counts &counts,
+                     const FewOptions &options) {
+  const FewElements few(kernels, scope, keys, counts, options);
+  return few.select(scratch, few.layout(scopes), scopes, Extents(scopes.low.size(), 0));
+}
+
 void select_few(Call &call, const Scope &scope, const Grid &grid, const Counts &counts,
                 int32_t ties, Tally *tally) {
-  const FewElements few(call.kernels(), scope, grid, counts, ties);
-  const Layout layout = few.layout();
-  const Extents step(grid.leaves[0].grid_x.data(), scope.grid_shape.size());
+  const GridLeaf &leaf = grid.leaves[0];
+  const FewOptions options{1, ties == SPK_TIES_KEEP_ALL};
+  const FewElements few(call.kernels(), scope, leaf, counts, options);
+  const Layout layout = few.layout(Rect::whole(scope.grid_shape));
+  const Extents step(leaf.grid_x.data(), scope.grid_shape.size());
   const Tiling tiles(scope.grid_shape, step, scope.numblk_per_scope,
                      layout == Layout::kOther ? kTileElements : kDirectElements);
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-    if (layout == Layout::kOther) {
-      few.select_copied(scratch, tiles[i], tally);
-    } else {
-      few.select_rows(layout, tiles[i], tally);
-    }
+    const Rect scopes = tiles[i];
+    const FewTotals totals = few.select(scratch, layout, scopes, scopes.low);
+    tally->ties += totals.ties;
+    tally->achieved += totals.beyond;
   });
 }
 

@@ -18,6 +18,7 @@ const Kernels *make_table() {
   fill_conditioned(table);
   fill_select(table);
   fill_select_few(table);
+  fill_block_keys(table);
   fill_shrink(table);
   return table;
 }

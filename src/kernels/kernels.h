@@ -112,6 +112,30 @@ struct SelectFewArgs {
   int64_t *beyond;  // added to: kept because of keep_ties
 };
 
+// Rows of blocks are keyed in groups of this many.
+inline constexpr int64_t kKeyGroup = 8;
+// Keys of blocks this far apart order as the scores of the blocks, which then differ. In units of
+// 2^-24 (f64: 2^-53): sums whose roots, rounded to float, agree are at most 4 apart, and a sum of
+// up to kKeyedElements squares is at most 16 off. Scores of f64 are good to two units in the last
+// place, which is a distance of 16.
+inline constexpr int64_t kKeyMargin = 64;
+inline constexpr int64_t kKeyedElements = 16;
+
+// Blocks of few elements as int32 keys (int64 for f64): from x into keys; and masking by keys, from
+// x to y: a block whose key is 0 becomes +0.
+struct BlockKeysArgs {
+  const std::byte *x;  // element 0 of the first block, read
+  std::byte *y;        // the same, written; only for masking
+  int64_t blocks;      // of a row: a multiple of kKeyGroup
+  int64_t rows;
+  int64_t x_row, y_row;  // bytes
+  int64_t key_row;       // keys
+  int64_t numel;         // elements of a block
+  const int64_t *x_at;   // [numel]: bytes from element 0 to each; only of blocks side by side
+  const int64_t *y_at;
+  void *keys;
+};
+
 struct Kernels {
   // One block a row: sums run along the row.
   void (*reduce_along[kDtypes][kReductions])(const ReduceArgs &args);
@@ -135,6 +159,12 @@ struct Kernels {
   void (*select_across[kDtypes])(const SelectFewArgs &args);
   // Scopes one after the other, each a row.
   void (*select_along[kDtypes])(const SelectFewArgs &args);
+  // Blocks whose elements are side by side with those of the next block.
+  void (*block_keys_across[kDtypes])(const BlockKeysArgs &args);
+  void (*mask_by_keys_across[kDtypes])(const BlockKeysArgs &args);
+  // Contiguous blocks, one after the other, of 2, 4, 8 or 16 elements.
+  void (*block_keys_along[kDtypes][4])(const BlockKeysArgs &args);
+  void (*mask_by_keys_along[kDtypes][4])(const BlockKeysArgs &args);
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

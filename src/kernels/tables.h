@@ -11,6 +11,7 @@ void fill_convert(Kernels *table);
 void fill_conditioned(Kernels *table);
 void fill_select(Kernels *table);
 void fill_select_few(Kernels *table);
+void fill_block_keys(Kernels *table);
 void fill_shrink(Kernels *table);
 
 }  // namespace spk
