@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "kernels/block_keys.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "kernels/kernels.h"
@@ -86,6 +87,9 @@ HWY_INLINE void StoreKeys(VSquare<T> sums, Key<T> *keys) {
   hn::StoreU(hn::Min(hn::Max(bits, hn::BitCast(d, low)), hn::BitCast(d, high)), d, keys);
 }
 
+// Bytes ahead of use at which memory is asked for.
+inline constexpr int64_t kPrefetch = int64_t{1} << 13;
+
 // --- blocks side by side --------------------------------------------------------------------
 
 template <typename T>
@@ -96,7 +100,9 @@ void KeysAcross(const BlockKeysArgs &args) {
     for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
       VSquare<T> sums = hn::Zero(DSquare<T>());
       for (int64_t e = 0; e < args.numel; ++e) {
-        sums = hn::Add(sums, Squares(reinterpret_cast<const T *>(x + args.x_at[e]) + i));
+        const T *elements = reinterpret_cast<const T *>(x + args.x_at[e]) + i;
+        hwy::Prefetch(elements + kPrefetch / static_cast<int64_t>(sizeof(T)));
+        sums = hn::Add(sums, Squares(elements));
       }
       StoreKeys<T>(sums, keys + i);
     }
@@ -162,7 +168,10 @@ void KeysAlong(const BlockKeysArgs &args) {
     auto *keys = static_cast<Key<T> *>(args.keys) + r * args.key_row;
     for (int64_t i = 0; i < args.blocks; i += kL) {
       VSquare<T> sums[N];
-      for (int64_t v = 0; v < N; ++v) sums[v] = Squares(x + i * N + v * kL);
+      for (int64_t v = 0; v < N; ++v) {
+        hwy::Prefetch(x + i * N + v * kL + kPrefetch / static_cast<int64_t>(sizeof(T)));
+        sums[v] = Squares(x + i * N + v * kL);
+      }
       for (int64_t count = N / 2; count > 0; count /= 2) {
         for (int64_t v = 0; v < count; ++v) sums[v] = SumPairs<T>(sums[2 * v], sums[2 * v + 1]);
       }
