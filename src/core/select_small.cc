@@ -12,7 +12,7 @@ namespace spk {
 namespace {
 
 // Elements of a tile: with their keys in cache, and enough of them to be worth describing.
-constexpr int64_t kSmallTile = int64_t{1} << 15;
+constexpr int64_t kSmallTile = int64_t{1} << 14;
 // A tile with an undecided scope is cut into this many, down to boxes of few scopes.
 constexpr int64_t kSplit = 16;
 constexpr int64_t kFewScopes = 64;

@@ -7,6 +7,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
+
 #include "kernels/kernels.h"
 #include "kernels/storage.h"
 #include "kernels/tables.h"
@@ -92,15 +94,20 @@ inline constexpr int64_t kPrefetch = int64_t{1} << 13;
 
 // --- blocks side by side --------------------------------------------------------------------
 
-template <typename T>
+// N is the number of elements of a block, or 0 for what the arguments say. Rows may be as short as
+// one group: nothing is done for each that could be done for all.
+template <typename T, int64_t N>
 void KeysAcross(const BlockKeysArgs &args) {
-  for (int64_t r = 0; r < args.rows; ++r) {
-    const std::byte *x = args.x + r * args.x_row;
-    auto *keys = static_cast<Key<T> *>(args.keys) + r * args.key_row;
+  const int64_t numel = N == 0 ? args.numel : N;
+  int64_t at[kKeyedElements];
+  std::copy_n(args.x_at, numel, at);
+  const std::byte *x = args.x;
+  auto *keys = static_cast<Key<T> *>(args.keys);
+  for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, keys += args.key_row) {
     for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
       VSquare<T> sums = hn::Zero(DSquare<T>());
-      for (int64_t e = 0; e < args.numel; ++e) {
-        const T *elements = reinterpret_cast<const T *>(x + args.x_at[e]) + i;
+      for (int64_t e = 0; e < numel; ++e) {
+        const T *elements = reinterpret_cast<const T *>(x + at[e]) + i;
         hwy::Prefetch(elements + kPrefetch / static_cast<int64_t>(sizeof(T)));
         sums = hn::Add(sums, Squares(elements));
       }
@@ -130,20 +137,42 @@ HWY_INLINE void MaskElements(VKey<T> stays, const T *x, T *y) {
   hn::StoreU(hn::IfThenZeroElse(goes, elements), d, reinterpret_cast<int16_t *>(y));
 }
 
-template <typename T>
+template <typename T, int64_t N>
 void MaskAcross(const BlockKeysArgs &args) {
+  const int64_t numel = N == 0 ? args.numel : N;
+  int64_t x_at[kKeyedElements];
+  int64_t y_at[kKeyedElements];
+  std::copy_n(args.x_at, numel, x_at);
+  std::copy_n(args.y_at, numel, y_at);
+  const std::byte *x = args.x;
+  std::byte *y = args.y;
+  const auto *keys = static_cast<const Key<T> *>(args.keys);
   for (int64_t r = 0; r < args.rows; ++r) {
-    const std::byte *x = args.x + r * args.x_row;
-    std::byte *y = args.y + r * args.y_row;
-    const auto *keys = static_cast<const Key<T> *>(args.keys) + r * args.key_row;
     for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
       const VKey<T> stays = hn::LoadU(DKey<T>(), keys + i);
-      for (int64_t e = 0; e < args.numel; ++e) {
-        MaskElements(stays, reinterpret_cast<const T *>(x + args.x_at[e]) + i,
-                     reinterpret_cast<T *>(y + args.y_at[e]) + i);
+      for (int64_t e = 0; e < numel; ++e) {
+        MaskElements(stays, reinterpret_cast<const T *>(x + x_at[e]) + i,
+                     reinterpret_cast<T *>(y + y_at[e]) + i);
       }
     }
+    x += args.x_row;
+    y += args.y_row;
+    keys += args.key_row;
   }
+}
+
+// By how many elements a block has.
+template <typename T>
+void KeysOfAcross(const BlockKeysArgs &args) {
+  if (args.numel == 2) return KeysAcross<T, 2>(args);
+  if (args.numel == 4) return KeysAcross<T, 4>(args);
+  KeysAcross<T, 0>(args);
+}
+template <typename T>
+void MaskOfAcross(const BlockKeysArgs &args) {
+  if (args.numel == 2) return MaskAcross<T, 2>(args);
+  if (args.numel == 4) return MaskAcross<T, 4>(args);
+  MaskAcross<T, 0>(args);
 }
 
 // --- blocks one after the other -------------------------------------------------------------
@@ -202,8 +231,8 @@ void MaskAlong(const BlockKeysArgs &args) {
 
 template <typename T>
 void FillFor(DtypeIndex dtype, Kernels *table) {
-  table->block_keys_across[dtype] = KeysAcross<T>;
-  table->mask_by_keys_across[dtype] = MaskAcross<T>;
+  table->block_keys_across[dtype] = KeysOfAcross<T>;
+  table->mask_by_keys_across[dtype] = MaskOfAcross<T>;
   table->block_keys_along[dtype][0] = KeysAlong<T, 2>;
   table->block_keys_along[dtype][1] = KeysAlong<T, 4>;
   table->block_keys_along[dtype][2] = KeysAlong<T, 8>;
