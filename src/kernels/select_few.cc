@@ -66,7 +66,7 @@ template <typename T>
 inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
 inline constexpr size_t kHalf = kFewBlocks / 2;
-// How many registers of scopes ahead memory is asked for.
+// Bytes ahead of use at which memory is asked for.
 inline constexpr int64_t kPrefetch = 16384;
 
 // Scopes that are selected together: one a lane, a few registers of them.
@@ -543,37 +543,56 @@ void FillPlaces(int64_t n, Places<T> *places) {
   }
 }
 
+// Not every instruction set can permute 16-bit lanes at will.
+template <typename T>
+inline constexpr bool kPermutes = sizeof(T) > 2 || HWY_TARGET <= HWY_AVX3;
+
+template <typename T>
+HWY_INLINE Vec<T> Permute(Vec<T> v, const T *from) {
+  return hn::TableLookupLanes(v, hn::SetTableIndices(Tag<T>(), from));
+}
+#if HWY_TARGET <= HWY_AVX3
+template <>
+HWY_INLINE Vec<int16_t> Permute(Vec<int16_t> v, const int16_t *from) {
+  return Vec<int16_t>{_mm512_permutexvar_epi16(hn::Load(Tag<int16_t>(), from).raw, v.raw)};
+}
+#endif
+
 // Gives each element of a register of scopes what its scope has.
 template <typename T>
 class Spread {
  public:
-  HWY_INLINE Spread(const T *of_scope, int64_t n, const Places<T> &places) : places_(places) {
-    constexpr Tag<T> d;
-    if constexpr (sizeof(T) == 2) {
-      // Not every instruction set can permute 16-bit lanes at will.
+  HWY_INLINE Spread(const T *of_scope, int64_t n, const Places<T> &places)
+      : places_(places), of_scope_(hn::Load(Tag<T>(), of_scope)) {
+    if constexpr (!kPermutes<T>) {
       for (int64_t s = 0; s < kLanesOf<T>; ++s) {
-        const Vec<T> value = hn::Set(d, of_scope[s]);
-        for (int64_t p = 0; p < n; p += kLanesOf<T>) hn::StoreU(value, d, spread_ + s * n + p);
+        const Vec<T> value = hn::Set(Tag<T>(), of_scope[s]);
+        for (int64_t p = 0; p < n; p += kLanesOf<T>) {
+          hn::StoreU(value, Tag<T>(), spread_ + s * n + p);
+        }
       }
-    } else {
-      of_scope_ = hn::Load(d, of_scope);
     }
   }
 
   HWY_INLINE Vec<T> operator[](int64_t element) const {
-    constexpr Tag<T> d;
-    if constexpr (sizeof(T) == 2) {
-      return hn::Load(d, spread_ + element);
+    if constexpr (kPermutes<T>) {
+      return Permute<T>(of_scope_, places_.scope + element);
     } else {
-      return hn::TableLookupLanes(of_scope_, hn::SetTableIndices(d, places_.scope + element));
+      return hn::Load(Tag<T>(), spread_ + element);
     }
   }
 
  private:
   const Places<T> &places_;
   Vec<T> of_scope_;
-  HWY_ALIGN T spread_[sizeof(T) == 2 ? kFewBlocks * kLanesOf<T> + kLanesOf<T> : 1];
+  HWY_ALIGN T spread_[kPermutes<T> ? 1 : kFewBlocks * kLanesOf<T> + kLanesOf<T>];
 };
+
+// Asks for memory that is transposed soon: blocks here and there, which processors do not foresee.
+template <typename T>
+HWY_INLINE void AskAhead(const T *x) {
+  hwy::Prefetch(x + kPrefetch / static_cast<int64_t>(sizeof(T)));
+}
 
 template <typename T>
 HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
@@ -582,8 +601,7 @@ HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T 
   const Spread<T> cut(cut_of_scope, args.n, places);
   const int64_t elements = args.n * kLanesOf<T>;
   for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
-    // Transposing reads blocks here and there, which processors do not foresee.
-    hwy::Prefetch(x + e + kPrefetch / static_cast<int64_t>(sizeof(T)));
+    AskAhead(x + e);
     hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
   }
 }
@@ -595,6 +613,7 @@ void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut
   const Spread<T> cut(cut_of_scope, args.n, places);
   const Spread<T> until(until_of_scope, args.n, places);
   for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
+    AskAhead(x + e);
     const Vec<T> position = hn::Load(d, places.position + e);
     hn::StoreU(KeepSettled<T>(args, hn::LoadU(d, x + e), position, cut[e], until[e]), d, y + e);
   }
