@@ -30,15 +30,13 @@ int64_t nan_key_of(int32_t dtype) {
 
 // Bytes from a scope's first element to each of its elements.
 struct Positions {
-  int64_t x[kFewBlocks];
-  int64_t y[kFewBlocks];
+  int64_t x[kFewBlocks] = {};
+  int64_t y[kFewBlocks] = {};
 
   Positions(const Scope &scope, const GridLeaf &leaf) {
     const Extents &shape = scope.members[0].shape;
     const int outer = scope.grid_shape.size();
     for_each_index(shape, [&](int64_t p, const Extents &index) {
-      x[p] = 0;
-      y[p] = 0;
       for (int d = 0; d < index.size(); ++d) {
         x[p] += index[d] * leaf.grid_x[outer + d];
         y[p] += index[d] * leaf.grid_y[outer + d];

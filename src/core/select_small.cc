@@ -174,8 +174,8 @@ class SmallBlocks {
   const GridLeaf &leaf_;
   const Counts &counts_;
   int32_t ties_;
-  int64_t x_at_[kKeyedElements];
-  int64_t y_at_[kKeyedElements];
+  int64_t x_at_[kKeyedElements] = {};
+  int64_t y_at_[kKeyedElements] = {};
 };
 
 }  // namespace
