@@ -80,9 +80,12 @@ inline void keep_top_by(spk_context *context, const Scope &scope, const GivenWei
   Tally tally;
   tally.total = blocks_in_all(scope);
   const Grids grids = grids_of(scope, w.x, w.into, call.memory());
-  const Grids measured = scores ? scores->grids(scope, call.memory()) : Grids(call.memory());
-  keep_top(call, scope, grids, scores ? scores->of(scope, measured) : ScopeScores(scope, grids),
-           counts, chosen.ties, &tally);
+  if (scores) {
+    const Grids measured = scores->grids(scope, call.memory());
+    keep_top(call, scope, grids, scores->of(scope, measured), counts, chosen.ties, &tally);
+  } else {
+    keep_top(call, scope, grids, counts, chosen.ties, &tally);
+  }
   write_report(report, report_of(tally));
 }
 

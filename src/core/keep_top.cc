@@ -6,6 +6,8 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "core/select_few.h"
+#include "core/select_small.h"
 #include "core/select_stream.h"
 
 namespace spk {
@@ -25,6 +27,7 @@ int loops_of_streams(const Scope &scope) {
 }
 
 int64_t requested_in_all(const Scope &scope, const Counts &counts) {
+  if (counts.count == 1) return scope.numscope * counts[0];
   int64_t requested = 0;
   for (int64_t s = 0; s < scope.numscope; ++s) requested += counts[s];
   return requested;
@@ -44,10 +47,10 @@ const int64_t *local_counts(const Scope &scope, const Rect &scopes, const Counts
 }
 
 // Scopes [scopes][n] of few blocks, all at once.
-Selected select_few(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
-                    const int64_t *counts, int32_t ties, uint8_t *keep) {
+Selected rank_few(const Kernels &kernels, const double *scores, int64_t scopes, int64_t n,
+                  const int64_t *counts, int32_t ties, uint8_t *keep) {
   Selected selected;
-  kernels.select_few(
+  kernels.rank_few(
       {scores, scopes, n, counts, ties == SPK_TIES_KEEP_ALL, keep, &selected.kept, &selected.ties});
   return selected;
 }
@@ -82,7 +85,7 @@ void select_in_registers(Call &call, const Scope &scope, const ScopeScores &scor
     uint8_t *keep = scratch.take<uint8_t>(scopes.count() * n);
     const int64_t *wanted = local_counts(scope, scopes, counts, scratch);
     const Selected selected =
-        select_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep);
+        rank_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep);
     add(selected, tally);
     apply_members(scratch, scope, scopes, keep, apply);
   });
@@ -292,6 +295,21 @@ void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_
       fail(SPK_INVALID_ARGUMENT, name, "[", i, "]: got ", counts.counts[i], ", expected ", low,
            " to ", high);
     }
+  }
+}
+
+void keep_top(Call &call, const Scope &scope, const Grids &grids, const Counts &counts,
+              int32_t ties, Tally *tally) {
+  const bool elements = are_few_elements(scope, grids);
+  if (!elements && !are_few_small_blocks(scope, grids)) {
+    return keep_top(call, scope, grids, ScopeScores(scope, grids), counts, ties, tally);
+  }
+  tally->requested = requested_in_all(scope, counts);
+  tally->achieved += tally->requested;
+  if (elements) {
+    select_few(call, scope, grids[0], counts, ties, tally);
+  } else {
+    select_small(call, scope, grids[0], counts, ties, tally);
   }
 }
 

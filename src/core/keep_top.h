@@ -19,7 +19,10 @@ struct Counts {
 void check_counts(const char *name, const Counts &counts, int64_t scopes, int64_t low,
                   int64_t high);
 
-// Zeroes all but the top blocks; `grids` has one grid per member.
+// Zeroes all but the top blocks, by the norms of the blocks themselves or by scores; `grids` has one
+// grid per member.
+void keep_top(Call &call, const Scope &scope, const Grids &grids, const Counts &counts,
+              int32_t ties, Tally *tally);
 void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeScores &scores,
               const Counts &counts, int32_t ties, Tally *tally);
 // Writes element keep masks; the leaves of `masks` are the mask arrays.

@@ -20,6 +20,8 @@ const Kernels *make_table() {
   fill_conditioned_panel(table);
   fill_panel(table);
   fill_select(table);
+  fill_select_few(table);
+  fill_block_keys(table);
   fill_select_many(table);
   fill_shrink(table);
   return table;

@@ -151,7 +151,7 @@ struct ElementsArgs {
 inline constexpr int64_t kFewBlocks = 32;
 
 // The top blocks of many scopes of `n` <= kFewBlocks blocks each.
-struct SelectFewArgs {
+struct RankFewArgs {
   const double *scores;  // [scopes][n]
   int64_t scopes;
   int64_t n;
@@ -160,6 +160,50 @@ struct SelectFewArgs {
   uint8_t *keep;          // [scopes][n]
   int64_t *kept;          // added to
   int64_t *ties;          // added to; see spk_report
+};
+
+// The top elements of many scopes of `n` <= kFewBlocks elements each: the others become +0. Keys
+// are the bits of magnitudes.
+struct SelectFewArgs {
+  const std::byte *x;   // position 0 of the first scope, read
+  std::byte *y;         // the same, written; x, or memory of its own
+  int64_t scopes;       // side by side, or one after the other
+  int64_t n;            // elements of a scope
+  const int64_t *x_at;  // [n]: bytes from position 0 to each; only of scopes side by side
+  const int64_t *y_at;
+  const int64_t *counts;  // how many each scope keeps, in [0, n]
+  int64_t count_step;     // between the counts of two scopes; 0: one for all
+  int64_t nan_key;        // of every NaN
+  // The last key that stays and the first that goes must be this far apart, else they are tied.
+  // Above 1 ties are counted, not settled: some scopes have then kept some of them.
+  int64_t margin;
+  bool keep_ties;   // keep all that are tied with the last kept one
+  int64_t *ties;    // added to; see spk_report
+  int64_t *beyond;  // added to: kept because of keep_ties
+};
+
+// Rows of blocks are keyed in groups of this many.
+inline constexpr int64_t kKeyGroup = 8;
+// Keys of blocks this far apart order as the scores of the blocks, which then differ. In units of
+// 2^-24 (f64: 2^-53): sums whose roots, rounded to float, agree are at most 4 apart, and a sum of
+// up to kKeyedElements squares is at most 16 off. Scores of f64 are good to two units in the last
+// place, which is a distance of 16.
+inline constexpr int64_t kKeyMargin = 64;
+inline constexpr int64_t kKeyedElements = 16;
+
+// Blocks of few elements as int32 keys (int64 for f64): from x into keys; and masking by keys, from
+// x to y: a block whose key is 0 becomes +0.
+struct BlockKeysArgs {
+  const std::byte *x;  // element 0 of the first block, read
+  std::byte *y;        // the same, written; only for masking
+  int64_t blocks;      // of a row: a multiple of kKeyGroup
+  int64_t rows;
+  int64_t x_row, y_row;  // bytes
+  int64_t key_row;       // keys
+  int64_t numel;         // elements of a block
+  const int64_t *x_at;   // [numel]: bytes from element 0 to each; only of blocks side by side
+  const int64_t *y_at;
+  void *keys;
 };
 
 struct Kernels {
@@ -201,8 +245,18 @@ struct Kernels {
   int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double threshold_scale,
                                          double eps);
   int64_t (*drop_elements[2])(const ElementArgs &args);
-  void (*select_few)(const SelectFewArgs &args);
   KeyKernels keys[kKeyWidths];  // of scopes of more blocks
+  void (*rank_few)(const RankFewArgs &args);
+  // Scopes whose elements are side by side with those of the next scope: one row a position.
+  void (*select_across[kDtypes])(const SelectFewArgs &args);
+  // Scopes one after the other, each a row.
+  void (*select_along[kDtypes])(const SelectFewArgs &args);
+  // Blocks whose elements are side by side with those of the next block.
+  void (*block_keys_across[kDtypes])(const BlockKeysArgs &args);
+  void (*mask_by_keys_across[kDtypes])(const BlockKeysArgs &args);
+  // Contiguous blocks, one after the other, of 2, 4, 8 or 16 elements.
+  void (*block_keys_along[kDtypes][4])(const BlockKeysArgs &args);
+  void (*mask_by_keys_along[kDtypes][4])(const BlockKeysArgs &args);
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

@@ -28,7 +28,7 @@ HWY_INLINE VI RankKey(V score) {
 
 // One scope a lane. Every pair of positions is compared once: the later one precedes the earlier
 // only if it is larger. A position is among the top k if fewer than k precede it.
-HWY_INLINE void SelectLanes(const SelectFewArgs &args, int64_t scope, int64_t lanes) {
+HWY_INLINE void SelectLanes(const RankFewArgs &args, int64_t scope, int64_t lanes) {
   const DI di;
   const VI one = hn::Set(di, 1);
   const int64_t n = args.n;
@@ -82,14 +82,14 @@ HWY_INLINE void SelectLanes(const SelectFewArgs &args, int64_t scope, int64_t la
   for (int64_t l = 0; l < lanes; ++l) *args.ties += totals[l];
 }
 
-void SelectFew(const SelectFewArgs &args) {
+void RankFew(const RankFewArgs &args) {
   for (int64_t scope = 0; scope < args.scopes; scope += kN) {
     SelectLanes(args, scope, HWY_MIN(args.scopes - scope, kN));
   }
 }
 
 void FillSelect(Kernels *table) {
-  table->select_few = SelectFew;
+  table->rank_few = RankFew;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -13,6 +13,8 @@ void fill_conditioned_elements(Kernels *table);
 void fill_conditioned_panel(Kernels *table);
 void fill_panel(Kernels *table);
 void fill_select(Kernels *table);
+void fill_select_few(Kernels *table);
+void fill_block_keys(Kernels *table);
 void fill_select_many(Kernels *table);
 void fill_shrink(Kernels *table);
 

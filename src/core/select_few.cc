@@ -1,0 +1,252 @@
+#include "core/select_few.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "core/nest.h"
+
+namespace spk {
+namespace {
+
+// Work is cut into tiles of about this many elements: nothing is read twice, so that they need not
+// fit in cache.
+constexpr int64_t kDirectElements = int64_t{1} << 16;
+// Rows of fewer scopes side by side are copied to where they lie better.
+constexpr int64_t kShortRow = 64;
+
+// Bits of the least NaN: one more than those of infinity.
+int64_t nan_key_of(int32_t dtype) {
+  switch (dtype) {
+    case SPK_F64:
+      return 0x7ff0000000000001;
+    case SPK_F16:
+      return 0x7c01;
+    case SPK_BF16:
+      return 0x7f81;
+    default:
+      return 0x7f800001;
+  }
+}
+
+// Bytes from a scope's first element to each of its elements.
+struct Positions {
+  int64_t x[kFewBlocks] = {};
+  int64_t y[kFewBlocks] = {};
+
+  Positions(const Scope &scope, const GridLeaf &leaf) {
+    const Extents &shape = scope.members[0].shape;
+    const int outer = scope.grid_shape.size();
+    for_each_index(shape, [&](int64_t p, const Extents &index) {
+      for (int d = 0; d < index.size(); ++d) {
+        x[p] += index[d] * leaf.grid_x[outer + d];
+        y[p] += index[d] * leaf.grid_y[outer + d];
+      }
+    });
+  }
+
+  bool are_contiguous(int64_t n, int64_t size) const {
+    for (int64_t p = 0; p < n; ++p) {
+      if (x[p] != p * size || y[p] != p * size) return false;
+    }
+    return true;
+  }
+};
+
+// The scopes of a box as rows: operands are the leaf read, the leaf written and the counts.
+Nest scope_nest(const Scope &scope, const GridLeaf &leaf, const Rect &scopes,
+                const Counts &counts) {
+  const Extents number = scope.grid_shape.row_major();
+  Nest nest;
+  for (int d = 0; d < scopes.extent.size(); ++d) {
+    nest.add(scopes.extent[d], leaf.grid_x[d], leaf.grid_y[d], counts.count == 1 ? 0 : number[d]);
+  }
+  nest.compile();
+  nest.pad_to(1);
+  return nest;
+}
+
+enum class Layout { kAcross, kAlong, kOther };
+
+Layout layout_of(const NestDim &row, int64_t n, int64_t size, bool contiguous_positions) {
+  const bool equal = row.step[0] == row.step[1] || row.extent == 1;
+  if (equal && contiguous_positions && (row.step[0] == n * size || row.extent == 1)) {
+    return Layout::kAlong;
+  }
+  if (equal && row.step[0] == size && row.extent >= kShortRow) return Layout::kAcross;
+  return Layout::kOther;
+}
+
+class FewElements {
+ public:
+  FewElements(const Kernels &kernels, const Scope &scope, const GridLeaf &leaf,
+              const Counts &counts, const FewOptions &options)
+      : kernels_(kernels),
+        scope_(scope),
+        leaf_(leaf),
+        counts_(counts),
+        options_(options),
+        positions_(scope, leaf) {}
+
+  Layout layout(const Rect &scopes) const {
+    const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
+    return layout_of(nest[0], n(), size(), positions_.are_contiguous(n(), size()));
+  }
+
+  FewTotals select(Scratch &scratch, Layout layout, const Rect &scopes, const Extents &low) const {
+    FewTotals totals;
+    if (layout == Layout::kOther) {
+      select_copied(scratch, scopes, low, &totals);
+    } else {
+      select_rows(layout, scopes, low, &totals);
+    }
+    return totals;
+  }
+
+ private:
+  // Scopes that lie in rows of memory. `low` is where in the leaf's grid of scopes they begin.
+  void select_rows(Layout layout, const Rect &scopes, const Extents &low, FewTotals *totals) const {
+    const auto dtype = index_of_dtype(leaf_.dtype);
+    const auto select =
+        layout == Layout::kAlong ? kernels_.select_along[dtype] : kernels_.select_across[dtype];
+    const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
+    SelectFewArgs args = arguments(totals);
+    args.scopes = nest[0].extent;
+    args.x_at = positions_.x;
+    args.y_at = positions_.y;
+    args.count_step = nest[0].step[2];
+    const std::byte *x = leaf_.x + dot(low, leaf_.grid_x);
+    std::byte *y = leaf_.y + dot(low, leaf_.grid_y);
+    const int64_t *wanted = first_count(scopes);
+    nest.for_each_outer(1, [&](const int64_t *offset) {
+      args.x = x + offset[0];
+      args.y = y + offset[1];
+      args.counts = wanted + offset[2];
+      select(args);
+    });
+  }
+
+  // Any others: copied to where scopes lie side by side, and back.
+  void select_copied(Scratch &scratch, const Rect &scopes, const Extents &low,
+                     FewTotals *totals) const {
+    const Scratch::Frame frame(scratch);
+    const int64_t count = scopes.count();
+    auto *panel = scratch.take<std::byte>(n() * count * size());
+    const Rect box{low, scopes.extent};
+    gather_panel(box, panel);
+    int64_t at[kFewBlocks];
+    for (int64_t p = 0; p < n(); ++p) at[p] = p * count * size();
+    SelectFewArgs args = arguments(totals);
+    args.x = panel;
+    args.y = panel;
+    args.scopes = count;
+    args.x_at = at;
+    args.y_at = at;
+    args.counts = counts_.count == 1 ? counts_.counts : local_counts(scopes, scratch);
+    args.count_step = counts_.count == 1 ? 0 : 1;
+    kernels_.select_across[index_of_dtype(leaf_.dtype)](args);
+    scatter_panel(box, panel);
+  }
+
+  int64_t n() const { return scope_.numblk_per_scope; }
+  int64_t size() const { return size_of(leaf_.dtype); }
+
+  SelectFewArgs arguments(FewTotals *totals) const {
+    SelectFewArgs args{};
+    args.n = n();
+    args.nan_key = nan_key_of(leaf_.dtype);
+    args.margin = options_.margin;
+    args.keep_ties = options_.keep_ties;
+    args.ties = &totals->ties;
+    args.beyond = &totals->beyond;
+    return args;
+  }
+
+  const int64_t *first_count(const Rect &scopes) const {
+    if (counts_.count == 1) return counts_.counts;
+    return counts_.counts + dot(scopes.low, scope_.grid_shape.row_major());
+  }
+
+  const int64_t *local_counts(const Rect &scopes, Scratch &scratch) const {
+    return local_counts_of(scope_, scopes, counts_, scratch);
+  }
+
+  // Between the leaf and a panel [position][scope]: what is written comes first.
+  void gather_panel(const Rect &box, std::byte *panel) const {
+    const Extents dense = panel_shape(box).row_major().times(size());
+    const Nest nest = panel_nest(box, dense, panel_steps(box, leaf_.grid_x));
+    copy_nest(nest, size(), leaf_.x + dot(box.low, leaf_.grid_x), panel);
+  }
+  void scatter_panel(const Rect &box, const std::byte *panel) const {
+    const Extents dense = panel_shape(box).row_major().times(size());
+    const Nest nest = panel_nest(box, panel_steps(box, leaf_.grid_y), dense);
+    copy_nest(nest, size(), panel, leaf_.y + dot(box.low, leaf_.grid_y));
+  }
+
+  Extents panel_shape(const Rect &box) const { return concat(scope_.members[0].shape, box.extent); }
+  // A leaf's steps, those of positions first.
+  static Extents panel_steps(const Rect &box, const Extents &step) {
+    const int outer = box.extent.size();
+    return concat(Extents(step.data() + outer, step.size() - outer), Extents(step.data(), outer));
+  }
+  Nest panel_nest(const Rect &box, const Extents &to, const Extents &from) const {
+    const Extents shape = panel_shape(box);
+    Nest nest;
+    for (int d = 0; d < shape.size(); ++d) nest.add(shape[d], to[d], from[d]);
+    nest.compile();
+    nest.pad_to(1);
+    return nest;
+  }
+
+  const Kernels &kernels_;
+  const Scope &scope_;
+  const GridLeaf &leaf_;
+  const Counts &counts_;
+  const FewOptions &options_;
+  Positions positions_;
+};
+
+}  // namespace
+
+const int64_t *local_counts_of(const Scope &scope, const Rect &scopes, const Counts &counts,
+                               Scratch &scratch) {
+  int64_t *local = scratch.take<int64_t>(scopes.count());
+  if (counts.count == 1) {
+    std::fill_n(local, scopes.count(), counts[0]);
+    return local;
+  }
+  const Extents number = scope.grid_shape.row_major();
+  const int64_t *first = counts.counts + dot(scopes.low, number);
+  for_each_index(scopes.extent,
+                 [&](int64_t i, const Extents &index) { local[i] = first[dot(index, number)]; });
+  return local;
+}
+
+bool are_few_elements(const Scope &scope, const Grids &grids) {
+  return scope.numblk_per_scope <= kFewBlocks && grids.size() == 1 && grids[0].numel_per_block == 1;
+}
+
+FewTotals select_few(const Kernels &kernels, Scratch &scratch, const Scope &scope,
+                     const Rect &scopes, const GridLeaf &keys, const Counts &counts,
+                     const FewOptions &options) {
+  const FewElements few(kernels, scope, keys, counts, options);
+  return few.select(scratch, few.layout(scopes), scopes, Extents(scopes.low.size(), 0));
+}
+
+void select_few(Call &call, const Scope &scope, const Grid &grid, const Counts &counts,
+                int32_t ties, Tally *tally) {
+  const GridLeaf &leaf = grid.leaves[0];
+  const FewOptions options{1, ties == SPK_TIES_KEEP_ALL};
+  const FewElements few(call.kernels(), scope, leaf, counts, options);
+  const Layout layout = few.layout(Rect::whole(scope.grid_shape));
+  const Extents step(leaf.grid_x.data(), scope.grid_shape.size());
+  const Tiling tiles(scope.grid_shape, step, scope.numblk_per_scope,
+                     layout == Layout::kOther ? kTileElements : kDirectElements);
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+    const Rect scopes = tiles[i];
+    const FewTotals totals = few.select(scratch, layout, scopes, scopes.low);
+    tally->ties += totals.ties;
+    tally->achieved += totals.beyond;
+  });
+}
+
+}  // namespace spk

@@ -1,0 +1,333 @@
+/* Scopes of few blocks: every size, layout and dtype against a plain oracle, bit by bit, with the
+ * elements around the view. */
+#include "support.h"
+
+enum { kCapacity = 1 << 14, kGuard = 40, kMostBlocks = 40 };
+
+static const int32_t kDtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+
+/* --- elements as bits ---------------------------------------------------------------------- */
+
+static int64_t size_of(int32_t dtype) {
+  return (dtype & 0xff) / 8;
+}
+
+static uint64_t load_bits(const unsigned char *memory, int64_t index, int32_t dtype) {
+  uint64_t bits = 0;
+  memcpy(&bits, memory + index * size_of(dtype), (size_t)size_of(dtype)); /* little endian */
+  return bits;
+}
+
+static void store_bits(unsigned char *memory, int64_t index, int32_t dtype, uint64_t bits) {
+  memcpy(memory + index * size_of(dtype), &bits, (size_t)size_of(dtype));
+}
+
+/* Bits of the mantissa and exponent of a dtype. */
+static int mantissa_of(int32_t dtype) {
+  return dtype == SPK_F64 ? 52 : dtype == SPK_F32 ? 23 : dtype == SPK_F16 ? 10 : 7;
+}
+static int exponent_of(int32_t dtype) {
+  return dtype == SPK_F64 ? 11 : dtype == SPK_F16 ? 5 : 8;
+}
+
+static double value_of(uint64_t bits, int32_t dtype) {
+  const int m = mantissa_of(dtype);
+  const int e = exponent_of(dtype);
+  const int64_t exponent = (int64_t)(bits >> m & ((1u << e) - 1));
+  const double mantissa = (double)(bits & ((UINT64_C(1) << m) - 1));
+  const int bias = (1 << (e - 1)) - 1;
+  if (exponent == (1 << e) - 1) return mantissa != 0 ? NAN : INFINITY;
+  if (exponent == 0) return ldexp(mantissa, 1 - bias - m);
+  return ldexp(mantissa + ldexp(1, m), (int)exponent - bias - m);
+}
+
+static double score_of(const uint64_t *elements, int64_t numel, int32_t dtype) {
+  double sum = 0;
+  for (int64_t i = 0; i < numel; ++i) sum += pow(value_of(elements[i], dtype), 2);
+  if (numel == 1) return fabs(value_of(elements[0], dtype));
+  return dtype == SPK_F64 ? sqrt(sum) : (float)sqrt(sum);
+}
+
+/* NaN ranks highest. */
+static bool is_above(double a, double b) {
+  return isnan(a) ? !isnan(b) : a > b;
+}
+static bool is_equal(double a, double b) {
+  return isnan(a) ? isnan(b) : a == b;
+}
+
+/* --- data ---------------------------------------------------------------------------------- */
+
+static uint64_t random_state = 1;
+
+static uint64_t next_random(void) {
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return random_state >> 33;
+}
+
+typedef enum { kDistinct, kFewValues, kSpecials, kZeros, kDataKinds } DataKind;
+
+static uint64_t random_element(int32_t dtype, DataKind kind) {
+  const int m = mantissa_of(dtype);
+  const int e = exponent_of(dtype);
+  const uint64_t sign = (next_random() & 1) << (m + e);
+  const uint64_t one = ((UINT64_C(1) << (e - 1)) - 1) << m;
+  const uint64_t infinity = ((UINT64_C(1) << e) - 1) << m;
+  const uint64_t mantissa = (next_random() << 31 | next_random()) & ((UINT64_C(1) << m) - 1);
+  if (kind == kDistinct) return sign | (one + ((next_random() % 4) << m)) | mantissa;
+  if (kind == kFewValues) return sign | (one + (next_random() % 3 << (m - 1)));
+  if (kind == kZeros) return next_random() % 3 ? sign : sign | one | mantissa;
+  const uint64_t specials[] = {0,
+                               1,
+                               one,
+                               infinity,
+                               infinity - 1,
+                               infinity + 1 + mantissa / 2,
+                               infinity | (one >> 1 & ((UINT64_C(1) << m) - 1)) | 1};
+  return sign | specials[next_random() % (uint64_t)COUNT(specials)];
+}
+
+/* --- a case -------------------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t shape[2], stride[2], offset;
+  int64_t block[2], scope[2];
+} Layout;
+
+typedef struct {
+  int32_t dtype;
+  DataKind data;
+  int32_t ties;
+  bool counts_each;
+  bool into;
+} Options;
+
+static unsigned char given[kCapacity * 8], expected[kCapacity * 8], got[kCapacity * 8];
+
+typedef struct {
+  int64_t at[kMostBlocks * 16];
+  double score[kMostBlocks];
+} ScopeData;
+
+static void gather_scope(const Layout *l, int64_t row, int64_t col, int32_t dtype, ScopeData *out) {
+  int64_t b = 0;
+  int64_t e = 0;
+  for (int64_t i = 0; i < l->scope[0]; ++i) {
+    for (int64_t j = 0; j < l->scope[1]; ++j, ++b) {
+      uint64_t elements[16];
+      int64_t numel = 0;
+      for (int64_t x = 0; x < l->block[0]; ++x) {
+        for (int64_t y = 0; y < l->block[1]; ++y) {
+          const int64_t r = (row * l->scope[0] + i) * l->block[0] + x;
+          const int64_t c = (col * l->scope[1] + j) * l->block[1] + y;
+          out->at[e] = l->offset + r * l->stride[0] + c * l->stride[1];
+          elements[numel++] = load_bits(given, out->at[e++], dtype);
+        }
+      }
+      out->score[b] = score_of(elements, numel, dtype);
+    }
+  }
+}
+
+/* Prunes one scope in `expected` and adds to the report. */
+static void prune_scope(const ScopeData *scope, int64_t n, int64_t numel, int64_t k,
+                        const Options *options, spk_report *report) {
+  double last_in = -1;
+  double first_out = -1;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t above = 0;
+    int64_t before = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      above += is_above(scope->score[j], scope->score[i]);
+      before += is_equal(scope->score[j], scope->score[i]) && j < i;
+    }
+    if (above + before == k - 1) last_in = scope->score[i];
+    if (above + before == k) first_out = scope->score[i];
+    const bool stays = options->ties == SPK_TIES_KEEP_ALL ? above < k : above + before < k;
+    report->achieved += stays;
+    for (int64_t e = 0; e < numel; ++e) {
+      const int64_t at = scope->at[i * numel + e];
+      store_bits(expected, at, options->dtype, stays ? load_bits(given, at, options->dtype) : 0);
+    }
+  }
+  report->total += n;
+  report->requested += k;
+  if (k == 0 || k == n || !is_equal(last_in, first_out)) return;
+  for (int64_t i = 0; i < n; ++i) report->ties += is_equal(scope->score[i], last_in);
+}
+
+static void check(const Layout *l, const Options *options) {
+  const int64_t n = l->scope[0] * l->scope[1];
+  const int64_t rows = l->shape[0] / l->block[0] / l->scope[0];
+  const int64_t cols = l->shape[1] / l->block[1] / l->scope[1];
+  const int32_t dtype = options->dtype;
+  for (int64_t i = 0; i < kCapacity; ++i) {
+    store_bits(given, i, dtype, random_element(dtype, options->data));
+  }
+  /* What `into` holds is overwritten inside the view, and only there. */
+  memcpy(got, given, sizeof got);
+  if (options->into) {
+    for (size_t i = 0; i < sizeof got; ++i) got[i] ^= 0x55;
+  }
+  memcpy(expected, got, sizeof expected);
+
+  static int64_t counts[kCapacity];
+  spk_report want = {sizeof(spk_report), 0, 0, 0, 0, 0};
+  spk_report report = {sizeof(spk_report), -7, -7, -7, -7, -7};
+  const int64_t common = (int64_t)(next_random() % (uint64_t)(n + 1));
+  for (int64_t s = 0; s < rows * cols; ++s) {
+    counts[s] = options->counts_each ? (int64_t)(next_random() % (uint64_t)(n + 1)) : common;
+    ScopeData scope;
+    gather_scope(l, s / cols, s % cols, dtype, &scope);
+    prune_scope(&scope, n, l->block[0] * l->block[1], counts[s], options, &want);
+  }
+
+  spk_view *view = NULL;
+  spk_block *block = NULL;
+  spk_scope *scope = NULL;
+  assert_ok(spk_view_create(dtype, 2, l->shape, l->stride, l->offset, &view));
+  assert_ok(spk_block_create(view, 2, l->block, NULL, &block));
+  assert_ok(spk_scope_create(block, 2, l->scope, NULL, &scope));
+  const spk_buffer from = {options->into ? given : got, kCapacity, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {got, kCapacity, dtype, SPK_LAYOUT_VIEW, NULL};
+  spk_select_options select = {0};
+  select.struct_size = sizeof select;
+  select.ties = options->ties;
+  assert_ok(spk_scope_keep_top(NULL, scope, &from, options->into ? &into : NULL, 1, counts,
+                               options->counts_each ? rows * cols : 1, &select, &report));
+  spk_scope_release(scope);
+  spk_block_release(block);
+  spk_view_release(view);
+
+  for (int64_t i = 0; i < kCapacity; ++i) {
+    if (load_bits(got, i, dtype) == load_bits(expected, i, dtype)) continue;
+    print_error("dtype %d, %lld x %lld blocks of %lld x %lld, element %lld: got %llx, want %llx\n",
+                dtype, (long long)l->scope[0], (long long)l->scope[1], (long long)l->block[0],
+                (long long)l->block[1], (long long)i, (unsigned long long)load_bits(got, i, dtype),
+                (unsigned long long)load_bits(expected, i, dtype));
+    fail();
+  }
+  assert_i64(&report.total, want.total, want.requested, want.achieved, want.ties);
+}
+
+static void check_all(const Layout *l) {
+  for (int64_t d = 0; d < COUNT(kDtypes); ++d) {
+    for (int data = 0; data < kDataKinds; ++data) {
+      /* The oracle's squares of doubles would overflow. */
+      const bool blocks = l->block[0] * l->block[1] > 1;
+      if (blocks && kDtypes[d] == SPK_F64 && data == kSpecials) continue;
+      for (int variant = 0; variant < 4; ++variant) {
+        const Options options = {kDtypes[d], (DataKind)data,
+                                 variant & 1 ? SPK_TIES_KEEP_ALL : SPK_TIES_BY_POSITION,
+                                 (variant & 2) != 0, variant == 1};
+        check(l, &options);
+      }
+    }
+  }
+}
+
+/* --- layouts ------------------------------------------------------------------------------- */
+
+static void contiguous_scopes_of_every_size(void **state) {
+  (void)state;
+  for (int64_t m = 1; m <= 33; ++m) {
+    /* As many scopes as give whole registers and every kind of rest. */
+    const int64_t scopes = 67 + m % 5;
+    const Layout l = {{1, scopes * m}, {scopes * m, 1}, kGuard, {1, 1}, {1, m}};
+    check_all(&l);
+  }
+}
+
+static void rows_that_do_not_touch(void **state) {
+  (void)state;
+  for (int64_t m = 1; m <= 33; ++m) {
+    const Layout l = {{3, 21 * m}, {21 * m + 1, 1}, kGuard, {1, 1}, {1, m}};
+    check_all(&l);
+  }
+}
+
+static void scopes_along_a_strided_axis(void **state) {
+  (void)state;
+  for (int64_t m = 1; m <= 33; ++m) {
+    const Layout l = {{2 * m, 101}, {103, 1}, kGuard, {1, 1}, {m, 1}};
+    check_all(&l);
+  }
+}
+
+static void scopes_that_run_backwards(void **state) {
+  (void)state;
+  for (int64_t m = 2; m <= 32; m += 5) {
+    const Layout l = {{2, 70 * m}, {70 * m, -1}, kGuard + 70 * m - 1, {1, 1}, {1, m}};
+    check_all(&l);
+    const Layout up = {{2 * m, 70}, {-70, 1}, kGuard + (2 * m - 1) * 70, {1, 1}, {m, 1}};
+    check_all(&up);
+  }
+}
+
+static void scopes_of_two_dimensions(void **state) {
+  (void)state;
+  const int64_t shapes[][2] = {{2, 2}, {3, 5}, {4, 8}, {8, 4}, {16, 2}, {2, 16}};
+  for (int64_t i = 0; i < COUNT(shapes); ++i) {
+    const int64_t a = shapes[i][0];
+    const int64_t b = shapes[i][1];
+    const Layout l = {{3 * a, 17 * b}, {17 * b + 2, 1}, kGuard, {1, 1}, {a, b}};
+    check_all(&l);
+    const Layout transposed = {{3 * a, 17 * b}, {1, 3 * a}, kGuard, {1, 1}, {a, b}};
+    check_all(&transposed);
+  }
+}
+
+static void scopes_of_small_blocks(void **state) {
+  (void)state;
+  const int64_t blocks[][2] = {{1, 2}, {1, 4}, {1, 8}, {1, 16}, {2, 1},
+                               {2, 2}, {1, 3}, {4, 1}, {16, 1}, {1, 15}};
+  const int64_t sizes[] = {2, 4, 7, 16, 32, 33};
+  for (int64_t i = 0; i < COUNT(blocks); ++i) {
+    for (int64_t k = 0; k < COUNT(sizes); ++k) {
+      const int64_t m = sizes[k];
+      const int64_t rows = blocks[i][0] * 2;
+      const int64_t cols = blocks[i][1] * m * 8;
+      const Layout l = {
+          {rows, cols}, {cols + (k & 1), 1}, kGuard, {blocks[i][0], blocks[i][1]}, {1, m}};
+      check_all(&l);
+      const Layout down = {{blocks[i][0] * m, blocks[i][1] * 24},
+                           {blocks[i][1] * 24, 1},
+                           kGuard,
+                           {blocks[i][0], blocks[i][1]},
+                           {m, 1}};
+      if (m * blocks[i][0] * blocks[i][1] * 24 + kGuard < kCapacity) check_all(&down);
+    }
+  }
+}
+
+/* Norms that differ by less than floats can tell are tied, however their squares differ. */
+static void scores_that_round_to_the_same_float_are_tied(void **state) {
+  (void)state;
+  float x[32];
+  for (int64_t i = 0; i < COUNT(x); i += 4) {
+    x[i] = 1;
+    x[i + 1] = 0x1p-13f;
+    x[i + 2] = 1;
+    x[i + 3] = 0x1p-12f;
+  }
+  const int64_t count = 1;
+  spk_report report = {sizeof(spk_report), -7, -7, -7, -7, -7};
+  spk_scope *scope = scopes_over(blocks_of(SPK_F32, "(32)", DIMS(2)), DIMS(2));
+  assert_ok(spk_scope_keep_top(NULL, scope, &F32(x), NULL, 1, &count, 1, NULL, &report));
+  spk_scope_release(scope);
+  for (int64_t i = 0; i < COUNT(x); i += 4) assert_f32(x + i, 1, 0x1p-13f, 0, 0);
+  assert_i64(&report.total, 16, 8, 8, 16);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(contiguous_scopes_of_every_size),
+      TEST(rows_that_do_not_touch),
+      TEST(scopes_along_a_strided_axis),
+      TEST(scopes_that_run_backwards),
+      TEST(scopes_of_two_dimensions),
+      TEST(scopes_of_small_blocks),
+      TEST(scores_that_round_to_the_same_float_are_tied),
+  };
+  return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
+}
