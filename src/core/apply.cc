@@ -26,9 +26,7 @@ void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_
 
 void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &mask) {
   auto load_keep = [&](const Rect &rect, uint8_t *keep) {
-    load_mask(rect, mask, keep);
-    if (sense == MaskSense::kKeep) return;
-    for (int64_t i = 0; i < rect.count(); ++i) keep[i] ^= 1;
+    load_mask(call.kernels(), rect, mask, sense == MaskSense::kPrune, keep);
   };
   apply<uint8_t>(
       call, grid, load_keep,

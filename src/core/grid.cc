@@ -12,6 +12,21 @@ namespace {
 constexpr int64_t kAlongElements = 8;
 // Bytes that a tile spans at least along its innermost dimension.
 constexpr int64_t kLeastRow = 256;
+// A row of a few elements would waste most of each cache line: along the dimension where `step` is
+// least, boxes have at least so many.
+Extents least_of(const Extents &shape, const Extents &step) {
+  Extents least(shape.size(), 1);
+  int innermost = -1;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    if (innermost < 0 || std::abs(step[d]) < std::abs(step[innermost])) innermost = d;
+  }
+  if (innermost < 0) return least;
+  const int64_t row = kLeastRow / std::max<int64_t>(std::abs(step[innermost]), 1);
+  least[innermost] = std::clamp<int64_t>(row, 1, shape[innermost]);
+  return least;
+}
+
 // Bytes between neighbouring blocks along each axis of the block's grid.
 Extents block_steps(const Leaf &leaf, const LeafData &data) {
   Extents steps;
@@ -95,23 +110,22 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
 }  // namespace
 
 Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget)
-    : shape_(shape), tile_(shape.size(), 1), tiles_(shape.size(), 1) {
+    : Tiling(shape, step, weight, budget, least_of(shape, step)) {}
+
+Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget,
+               const Extents &least)
+    : shape_(shape), tile_(least), tiles_(shape.size(), 1) {
   int order[kMaxDims];
   for (int d = 0; d < shape.size(); ++d) order[d] = d;
   std::sort(order, order + shape.size(),
             [&](int a, int b) { return std::abs(step[a]) < std::abs(step[b]); });
-  int64_t room = std::max<int64_t>(budget / std::max<int64_t>(weight, 1), 1);
-  bool innermost = true;
+  int64_t room = std::max<int64_t>(budget / std::max<int64_t>(weight, 1) / least.product(), 1);
   for (int i = 0; i < shape.size(); ++i) {
     const int d = order[i];
-    if (shape[d] == 1) continue;
-    // A row of a few elements would waste most of each cache line: the innermost takes more.
-    const int64_t least =
-        innermost ? kLeastRow / std::max<int64_t>(std::abs(step[d]), 1) : int64_t{1};
-    innermost = false;
-    tile_[d] = std::min(shape[d], std::max(room, least));
-    room /= tile_[d];
-    if (room < 1) room = 1;
+    const int64_t fitting = (shape[d] + tile_[d] - 1) / tile_[d];
+    const int64_t times = std::min(room, fitting);
+    tile_[d] = std::min(shape[d], tile_[d] * times);
+    room /= times;
   }
   for (int d = 0; d < shape.size(); ++d) {
     tiles_[d] = (shape[d] + tile_[d] - 1) / tile_[d];
@@ -133,6 +147,17 @@ int64_t Tiling::stride(const Extents &step) const {
     if (tiles_[d] > 1) return tile_[d] * step[d];
   }
   return 0;
+}
+
+Tiling Grid::tiles() const {
+  // Each leaf has a dimension along which its memory is read in rows.
+  Extents least(shape.size(), 1);
+  for (const GridLeaf &leaf : leaves) {
+    const Extents own = least_of(shape, leaf.grid_x);
+    for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
+  }
+  return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), kTileElements,
+                least);
 }
 
 bool Grid::is_deep() const {

@@ -27,8 +27,11 @@ inline constexpr int64_t kDeepPart = int64_t{1} << 9;
 class Tiling {
  public:
   // Boxes of about `budget` elements, each index counting `weight`; dimensions of small |step| are
-  // filled first. At least one index a box.
+  // filled first. At least one index a box, and rows that are worth reading.
   Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget);
+  // The same with at least so many indices along each dimension.
+  Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget,
+         const Extents &least);
   // One box: everything.
   explicit Tiling(const Extents &shape) : shape_(shape), tile_(shape), tiles_(shape.size(), 1) {}
 
@@ -75,9 +78,7 @@ struct Grid {
   // Are blocks cut into parts? Those of many short rows are, even if they are not large: whole ones
   // side by side would be in no near cache, and their rows too short to be read fast.
   bool is_deep() const;
-  Tiling tiles() const {
-    return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), kTileElements);
-  }
+  Tiling tiles() const;
 };
 
 // Where the leaves of a block or scope are read and written. `into` may be empty: in place.

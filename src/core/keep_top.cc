@@ -84,8 +84,7 @@ void select_in_registers(Call &call, const Scope &scope, const ScopeScores &scor
   scores.for_each_scopes(call, [&](Scratch &scratch, const Rect &scopes, const double *all) {
     uint8_t *keep = scratch.take<uint8_t>(scopes.count() * n);
     const int64_t *wanted = local_counts(scope, scopes, counts, scratch);
-    const Selected selected =
-        rank_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep);
+    const Selected selected = rank_few(call.kernels(), all, scopes.count(), n, wanted, ties, keep);
     add(selected, tally);
     apply_members(scratch, scope, scopes, keep, apply);
   });
@@ -345,7 +344,7 @@ void spread_masks(Call &call, const Grid &masks, const GridArray &block_mask) {
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];
     uint8_t *keep = scratch.take<uint8_t>(rect.count());
-    load_mask(rect, block_mask, keep);
+    load_mask(call.kernels(), rect, block_mask, false, keep);
     spread_rect(masks, rect, keep);
   });
 }

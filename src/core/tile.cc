@@ -57,9 +57,12 @@ void store(const Kernels &kernels, const Rect &rect, const double *local, const 
   });
 }
 
-void load_mask(const Rect &rect, const GridArray &array, uint8_t *local) {
+void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
+               uint8_t *local) {
   for_each_run(rect, array, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
-    for (int64_t i = 0; i < count; ++i) local[to + i] = from[i * step] != std::byte{0};
+    const auto *mask = reinterpret_cast<const uint8_t *>(from);
+    if (step == 1) return kernels.keep_bytes(mask, count, invert, local + to);
+    for (int64_t i = 0; i < count; ++i) local[to + i] = (mask[i * step] != 0) != invert;
   });
 }
 
@@ -76,12 +79,19 @@ bool is_dense(const Extents &shape, const Extents &step, int64_t size) {
 
 }  // namespace
 
+bool is_one_for_all(const Grid &grid, const GridArray &array) {
+  for (int d = 0; d < grid.shape.size(); ++d) {
+    if (grid.shape[d] > 1 && array.step[d] != 0) return false;
+  }
+  return true;
+}
+
 bool lie_alike(const Grid &grid, const GridArray &array) {
   if (grid.numel_per_block != 1) return false;
   const GridLeaf &leaf = grid.leaves[0];
   const int64_t size = size_of(leaf.dtype);
   return is_dense(grid.shape, leaf.grid_x, size) && is_dense(grid.shape, leaf.grid_y, size) &&
-         is_dense(grid.shape, array.step, size_of(array.dtype));
+         (is_one_for_all(grid, array) || is_dense(grid.shape, array.step, size_of(array.dtype)));
 }
 
 // --- reductions -----------------------------------------------------------------------------

@@ -15,8 +15,9 @@ void load(const Kernels &kernels, const Rect &rect, const GridArray &array, doub
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array);
 // The leaf of a grid whose blocks are single elements, as an array of them.
 GridArray elements_of(const GridLeaf &leaf);
-// A mask, as bytes of 0 or 1.
-void load_mask(const Rect &rect, const GridArray &array, uint8_t *local);
+// A mask, as bytes of 0 or 1; or what it is not.
+void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
+               uint8_t *local);
 // What a reduction needs to know, besides which.
 struct ReduceOptions {
   double eps = 0.0;               // kCount
@@ -51,18 +52,21 @@ void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block,
 void gather_block(const Kernels &kernels, const Grid &grid, const Extents &block, double *out);
 
 // Are blocks single elements that lie in memory as the entries of `array` do, so that both can be
-// read side by side?
+// read side by side? An array may also be one entry for all.
 bool lie_alike(const Grid &grid, const GridArray &array);
+bool is_one_for_all(const Grid &grid, const GridArray &array);
 // Such elements in runs, in parallel: fn(args) once a run.
 template <typename Fn>
 void for_each_element_run(Call &call, const Grid &grid, const GridArray &array, Fn &&fn) {
   constexpr int64_t kRun = int64_t{1} << 14;
   const GridLeaf &leaf = grid.leaves[0];
   const int64_t count = grid.numblk();
+  const bool one_for_all = is_one_for_all(grid, array);
   call.for_each((count + kRun - 1) / kRun, [&](Scratch &, int64_t i) {
     const int64_t first = i * kRun;
+    const int64_t at = one_for_all ? 0 : first * size_of(array.dtype);
     fn(ElementArgs{leaf.x + first * size_of(leaf.dtype), leaf.y + first * size_of(leaf.dtype),
-                   array.data + first * size_of(array.dtype), std::min(kRun, count - first)});
+                   array.data + at, std::min(kRun, count - first), one_for_all});
   });
 }
 

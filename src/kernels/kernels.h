@@ -77,12 +77,13 @@ struct ScaleArgs {
   int64_t ahead;  // bytes from a row to one that will be read soon after
 };
 
-// Blocks of one element, contiguous, and another array with an entry for each.
+// Blocks of one element, contiguous, and another array with an entry for each, or one for all.
 struct ElementArgs {
   const std::byte *x;
   std::byte *y;
   std::byte *others;
   int64_t n;
+  bool one_for_all;
 };
 
 // Sums over one block for the conditioned proximal operator (core/conditioned.cc), of weights b and
@@ -238,6 +239,8 @@ struct Kernels {
                     double *factors);
   // Which norms are not below their thresholds, and how many.
   int64_t (*keep_at_least)(const double *norms, const double *thresholds, int64_t n, uint8_t *keep);
+  // Mask bytes to 0 or 1, or the other way round.
+  void (*keep_bytes)(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep);
   // Are all n floats [0] or doubles [1] at least `least`, and none NaN?
   bool (*all_at_least[2])(const void *numbers, int64_t n, double least);
   // Soft thresholding of elements, with thresholds in float [0] or double [1]; returns how many

@@ -76,6 +76,19 @@ int64_t KeepAtLeast(const double *norms, const double *thresholds, int64_t n, ui
   return kept;
 }
 
+void KeepBytes(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep) {
+  const hn::ScalableTag<uint8_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto one = hn::Set(d, 1);
+  const auto flip = hn::Set(d, invert ? 1 : 0);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    // The smaller of the byte and 1.
+    hn::StoreU(hn::Xor(hn::Min(hn::LoadU(d, mask + i), one), flip), d, keep + i);
+  }
+  for (; i < n; ++i) keep[i] = static_cast<uint8_t>((mask[i] != 0) != invert);
+}
+
 template <class T>
 bool AllAtLeast(const void *numbers, int64_t n, double least) {
   const hn::ScalableTag<T> d;
@@ -118,17 +131,34 @@ HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V e
   return alive;
 }
 
+// One threshold for all is read from a register full of it.
+template <class L>
+struct ThresholdRow {
+  HWY_ALIGN L same[HWY_MAX_BYTES / sizeof(L)];
+  const L *first;
+  int64_t step;
+
+  explicit ThresholdRow(const ElementArgs &args)
+      : first(reinterpret_cast<const L *>(args.others)), step(1) {
+    if (!args.one_for_all) return;
+    std::fill(same, same + HWY_MAX_BYTES / sizeof(L), *first);
+    first = same;
+    step = 0;
+  }
+  HWY_INLINE const L *at(int64_t i) const { return first + i * step; }
+};
+
 template <class T, class L>
 int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double eps) {
   const T *x = reinterpret_cast<const T *>(args.x);
-  const L *threshold = reinterpret_cast<const L *>(args.others);
   T *y = reinterpret_cast<T *>(args.y);
+  const ThresholdRow<L> threshold(args);
   const V scale = hn::Set(D(), threshold_scale);
   const V veps = hn::Set(D(), eps);
   int64_t alive = 0;
   int64_t i = 0;
   for (; i + kN <= args.n; i += kN) {
-    alive += ShrinkSome(x + i, threshold + i, y + i, scale, veps);
+    alive += ShrinkSome(x + i, threshold.at(i), y + i, scale, veps);
   }
   if (i == args.n) return alive;
   HWY_ALIGN T in[kN] = {};
@@ -136,7 +166,7 @@ int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double e
   HWY_ALIGN T out[kN];
   const int64_t left = args.n - i;
   std::copy_n(x + i, left, in);
-  std::copy_n(threshold + i, left, limit);
+  std::copy_n(threshold.at(i), left, limit);
   // What fills the register is 0 and counts as dead.
   alive += ShrinkSome(in, limit, out, scale, veps);
   std::copy_n(out, left, y + i);
@@ -149,18 +179,18 @@ int64_t DropElements(const ElementArgs &args) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T *x = reinterpret_cast<const T *>(args.x);
-  const T *threshold = reinterpret_cast<const T *>(args.others);
   T *y = reinterpret_cast<T *>(args.y);
+  const ThresholdRow<T> threshold(args);
   int64_t dropped = 0;
   int64_t i = 0;
   for (; i + lanes <= args.n; i += lanes) {
     const auto w = hn::LoadU(d, x + i);
-    const auto below = hn::Lt(hn::Abs(w), hn::LoadU(d, threshold + i));
+    const auto below = hn::Lt(hn::Abs(w), hn::LoadU(d, threshold.at(i)));
     dropped += static_cast<int64_t>(hn::CountTrue(d, below));
     hn::StoreU(hn::IfThenZeroElse(below, w), d, y + i);
   }
   for (; i < args.n; ++i) {
-    const bool below = std::fabs(x[i]) < threshold[i];
+    const bool below = std::fabs(x[i]) < *threshold.at(i);
     dropped += below;
     y[i] = below ? T{0} : x[i];
   }
@@ -176,6 +206,7 @@ void FillElements(DtypeIndex dtype, Kernels *table) {
 void FillShrink(Kernels *table) {
   table->shrink = Shrink;
   table->keep_at_least = KeepAtLeast;
+  table->keep_bytes = KeepBytes;
   table->all_at_least[0] = AllAtLeast<float>;
   table->all_at_least[1] = AllAtLeast<double>;
   FillElements<float>(kF32, table);

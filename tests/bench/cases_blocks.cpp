@@ -1,4 +1,5 @@
 // Block operations on every layout.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -32,7 +33,6 @@ struct Subject {
   spk_buffer leaf;
   Memory memory;
   spk_buffer array = {};
-  double threshold = 0;
 };
 
 void make_score_array(Subject &subject) {
@@ -53,9 +53,15 @@ void make_mask(Subject &subject) {
   fill_mask(subject.memory.as<uint8_t>(), subject.blocks());
 }
 
-void make_threshold(Subject &subject) {
-  subject.threshold = subject.middling_norm();
-  subject.array = array_buffer(&subject.threshold, 1, SPK_F64);
+// One for each block, of which about half are below it.
+void make_thresholds(Subject &subject) {
+  make_score_array(subject);
+  if (subject.array.dtype == SPK_F64) {
+    std::fill_n(subject.memory.as<double>(), subject.blocks(), subject.middling_norm());
+  } else {
+    std::fill_n(subject.memory.as<float>(), subject.blocks(),
+                static_cast<float>(subject.middling_norm()));
+  }
 }
 
 template <int P>
@@ -95,8 +101,8 @@ constexpr Operation kOperations[] = {
     {"norms", "norms p=2", false, make_score_array, run_norms<2>},
     {"norms", "norms p=1", false, make_score_array, run_norms<1>},
     {"norms", "norms p=inf", false, make_score_array, run_norms<0>},
-    {"thresholds", "soft_threshold", true, make_threshold, run_soft_threshold},
-    {"thresholds", "hard_threshold", true, make_threshold, run_hard_threshold},
+    {"thresholds", "soft_threshold", true, make_thresholds, run_soft_threshold},
+    {"thresholds", "hard_threshold", true, make_thresholds, run_hard_threshold},
     {"masks", "apply_multiplier", true, make_multipliers, run_apply_multiplier},
     {"masks", "apply_mask", true, make_mask, run_apply_mask},
 };
