@@ -7,7 +7,7 @@ namespace {
 template <typename Factor, typename Load, typename ApplyRect, typename ApplyDeep>
 void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_rect,
            ApplyDeep &&apply_all) {
-  if (grid.is_deep()) {
+  if (grid.is_deep() || grid.is_thin()) {
     Factor *factors = call.scratch().take<Factor>(grid.numblk());
     load_factors(Rect::whole(grid.shape), factors);
     apply_all(factors);

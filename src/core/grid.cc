@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/dtype.h"
+#include "kernels/kernels.h"
 
 namespace spk {
 namespace {
@@ -22,7 +23,9 @@ Extents least_of(const Extents &shape, const Extents &step) {
     if (innermost < 0 || std::abs(step[d]) < std::abs(step[innermost])) innermost = d;
   }
   if (innermost < 0) return least;
-  const int64_t row = kLeastRow / std::max<int64_t>(std::abs(step[innermost]), 1);
+  int64_t row = kLeastRow / std::max<int64_t>(std::abs(step[innermost]), 1);
+  // Kernels take so many blocks together.
+  if (row > kLanes / 2) row = (row + kLanes - 1) / kLanes * kLanes;
   least[innermost] = std::clamp<int64_t>(row, 1, shape[innermost]);
   return least;
 }
@@ -50,11 +53,9 @@ Extents split_steps(const ScopeMember &member, const Extents &step) {
   return concat(result, step);
 }
 
-// Do the elements of a block lie in contiguous rows long enough to be summed along? The answer
-// fixes the order of sums, so it depends on the layout of the leaf alone.
-bool sums_along(const GridLeaf &leaf, int64_t numblk) {
-  if (numblk == 1) return true;
-  int64_t run = 1;  // elements of a block that are known to be contiguous
+// Elements of a block that are known to lie one after the other.
+int64_t run_of(const GridLeaf &leaf) {
+  int64_t run = 1;
   for (bool grown = true; grown;) {
     grown = false;
     for (int d = 0; d < leaf.block.size(); ++d) {
@@ -64,7 +65,7 @@ bool sums_along(const GridLeaf &leaf, int64_t numblk) {
       }
     }
   }
-  return run >= kAlongElements;
+  return run;
 }
 
 void plan_tiles(Grid *grid, Memory *memory) {
@@ -100,7 +101,9 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.block = leaf.block_shape;
     made.block_x = from.stride.times(size_of(from.dtype));
     made.block_y = to.stride.times(size_of(to.dtype));
-    made.along = sums_along(made, block.numblk);
+    made.run = run_of(made);
+    // This fixes the order of sums, so it depends on the layout of the leaf alone.
+    made.along = block.numblk == 1 || made.run >= kAlongElements;
     grid.leaves.push_back(made);
   }
   if (!grid.is_deep()) plan_tiles(&grid, memory);
@@ -165,6 +168,13 @@ bool Grid::is_deep() const {
   const bool across =
       std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) { return !leaf.along; });
   return across && numel_per_block >= kDeepElements;
+}
+
+bool Grid::is_thin() const {
+  constexpr int64_t kManyRows = 256;
+  return std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) {
+    return !leaf.has_long_rows() && leaf.numel() / leaf.run >= kManyRows;
+  });
 }
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {

@@ -22,6 +22,8 @@ inline constexpr int64_t kPartElements = int64_t{1} << 16;
 // The same for blocks whose rows are single elements, if they have this many.
 inline constexpr int64_t kDeepElements = int64_t{1} << 10;
 inline constexpr int64_t kDeepPart = int64_t{1} << 9;
+// Rows of so many elements are worth reading alone.
+inline constexpr int64_t kLongRun = 64;
 
 // Equal boxes that cover a shape; the last along each dimension may be smaller.
 class Tiling {
@@ -57,6 +59,7 @@ struct GridLeaf {
   Extents grid_x, grid_y;        // between neighbouring blocks, per grid dimension
   Extents block;                 // extents of a block, in view order
   Extents block_x, block_y;      // between neighbouring elements of a block
+  int64_t run = 1;               // elements of a block that lie one after the other
   bool along = false;            // sums run along rows of a block, else across blocks
   // For boxes of Grid::tile extents; not made for deep blocks.
   ReducePlan reduce;
@@ -64,6 +67,7 @@ struct GridLeaf {
   int64_t ahead = 0;  // bytes from a box to the next
 
   int64_t numel() const { return block.product(); }
+  bool has_long_rows() const { return run >= kLongRun; }
 };
 
 struct Grid {
@@ -78,6 +82,9 @@ struct Grid {
   // Are blocks cut into parts? Those of many short rows are, even if they are not large: whole ones
   // side by side would be in no near cache, and their rows too short to be read fast.
   bool is_deep() const;
+  // Are blocks made of so many short rows that they are better written row by row, those of
+  // neighbours together?
+  bool is_thin() const;
   Tiling tiles() const;
 };
 

@@ -221,18 +221,18 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
 }
 
 Tiling parts_of(const GridLeaf &leaf) {
-  return Tiling(leaf.block, leaf.block_x, 1, leaf.along ? kPartElements : kDeepPart);
+  return Tiling(leaf.block, leaf.block_x, 1, leaf.has_long_rows() ? kPartElements : kDeepPart);
 }
 
 namespace {
 
-// The boxes of blocks that are visited together: tiles, or of deep blocks one, or many side by side
-// whose rows are short.
+// The boxes of blocks that are visited together: tiles, or of blocks in parts one, or many side by
+// side whose rows are short.
 Tiling boxes_of(const Grid &grid) {
   constexpr int64_t kSideBySide = int64_t{1} << 10;
-  if (!grid.is_deep()) return grid.tiles();
+  if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
   const GridLeaf &leaf = grid.leaves[0];
-  return Tiling(grid.shape, leaf.grid_x, 1, leaf.along ? 1 : kSideBySide);
+  return Tiling(grid.shape, leaf.grid_x, 1, leaf.has_long_rows() ? 1 : kSideBySide);
 }
 
 }  // namespace
@@ -273,15 +273,13 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
 namespace {
 
 // Applies one factor a block (double, or a keep byte) to a box of blocks read from x, written to y.
+// `args` comes with what does not depend on the plan.
 template <typename Factor>
-void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan,
-                const std::byte *x, std::byte *y, int64_t ahead, const Factor *factor, bool exact) {
+void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan, ScaleArgs args,
+                const std::byte *x, std::byte *y, const Factor *factor) {
   const auto dtype = index_of_dtype(leaf.dtype);
   const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
   const int64_t size = size_of(leaf.dtype);
-  ScaleArgs args{};
-  args.exact_product = exact;
-  args.ahead = ahead;
   args.n = plan[0].extent;
   args.x_step = plan[0].step[0] / size;
   args.y_step = plan[0].step[1] / size;
@@ -303,17 +301,19 @@ void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
 }
 
 template <typename Factor>
-void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const Factor *factor,
-                bool exact) {
+void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, ScaleArgs args,
+                const Factor *factor) {
   for (const GridLeaf &leaf : grid.leaves) {
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
-      apply_leaf(kernels, leaf, leaf.write, x, y, leaf.ahead, factor, exact);
+      args.ahead = leaf.ahead;
+      apply_leaf(kernels, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =
           plan_writing(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block));
-      apply_leaf(kernels, leaf, plan, x, y, 0, factor, exact);
+      args.ahead = 0;
+      apply_leaf(kernels, leaf, plan, args, x, y, factor);
     }
   }
 }
@@ -337,7 +337,7 @@ LeafPart part_of(const Grid &grid, int64_t number) {
 
 // Every box is one group of the loop, so that a cancelled call leaves no block half done.
 template <typename Factor>
-void apply_all(Call &call, const Grid &grid, const Factor *factor, bool exact) {
+void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
   constexpr int64_t kRowsAhead = 8;
   const Extents local = grid.shape.row_major();
   const Tiling boxes = boxes_of(grid);
@@ -349,10 +349,12 @@ void apply_all(Call &call, const Grid &grid, const Factor *factor, bool exact) {
         const Rect box = boxes[i / parts];
         const auto [leaf, part] = part_of(grid, i % parts);
         const WritePlan plan = plan_writing(leaf, box.extent, local, part);
-        apply_leaf(call.kernels(), leaf, plan,
+        ScaleArgs with_ahead = args;
+        with_ahead.ahead = kRowsAhead * plan[1].step[0];
+        apply_leaf(call.kernels(), leaf, plan, with_ahead,
                    leaf.x + dot(box.low, leaf.grid_x) + dot(part.low, leaf.block_x),
                    leaf.y + dot(box.low, leaf.grid_y) + dot(part.low, leaf.block_y),
-                   kRowsAhead * plan[1].step[0], factor + dot(box.low, local), exact);
+                   factor + dot(box.low, local));
       },
       parts);
 }
@@ -361,16 +363,23 @@ void apply_all(Call &call, const Grid &grid, const Factor *factor, bool exact) {
 
 void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor,
                 bool exact) {
-  apply_rect(kernels, grid, rect, factor, exact);
+  ScaleArgs args{};
+  args.exact_product = exact;
+  apply_rect(kernels, grid, rect, args, factor);
 }
+
 void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep) {
-  apply_rect(kernels, grid, rect, keep, false);
+  apply_rect(kernels, grid, rect, ScaleArgs{}, keep);
 }
+
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
-  apply_all(call, grid, factor, exact);
+  ScaleArgs args{};
+  args.exact_product = exact;
+  apply_all(call, grid, args, factor);
 }
+
 void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
-  apply_all(call, grid, keep, false);
+  apply_all(call, grid, ScaleArgs{}, keep);
 }
 
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {

@@ -324,7 +324,7 @@ HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, 
   for (int64_t i = 0; i < kLanes; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = 0; r < args.rows; ++r) {
     const std::byte *row = x + args.row[r];
-    PrefetchRow(row + kLanes * args.inner.step, kLanes * args.inner.step);
+    PrefetchRow(row + 2 * kLanes * args.inner.step, kLanes * args.inner.step);
     for (int64_t i = 0; i < kLanes; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
       AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
