@@ -77,8 +77,8 @@ double exact_sqrt(double sum, double error) {
   return root + (((sum - square.high) - square.low) + error) / (2.0 * root);
 }
 
-// Norms of f64 data: elements are scaled by a power of two near the block's largest magnitude, so
-// that no square over- or underflows where it matters; the sum is compensated.
+// Norms near the ends of the range of double: elements are scaled by a power of two near the block's
+// largest magnitude, so that no square over- or underflows where it matters.
 template <typename Reducer>
 void scaled_euclidean(const Reducer &reducer, double *norms) {
   const int64_t count = reducer.count();
@@ -99,9 +99,24 @@ void scaled_euclidean(const Reducer &reducer, double *norms) {
   }
 }
 
+// Norms of f64 data: compensated sums, scaled only where they must be.
+template <typename Reducer>
+void exact_euclidean(const Reducer &reducer, double *norms) {
+  const int64_t count = reducer.count();
+  double *errors = reducer.scratch.template take<double>(count);
+  reducer.reduce(kSumSquaresExact, {}, norms, errors);
+  if (reducer.kernels.exact_roots(norms, errors, count)) return;
+  double *scaled = reducer.scratch.template take<double>(count);
+  scaled_euclidean(reducer, scaled);
+  for (int64_t i = 0; i < count; ++i) {
+    const bool in_range = norms[i] >= kLeastExactRoot && norms[i] <= 1.0 / kLeastExactRoot;
+    if (!in_range) norms[i] = scaled[i];
+  }
+}
+
 template <typename Reducer>
 void euclidean(const Reducer &reducer, double *norms) {
-  if (reducer.grid.score_dtype == SPK_F64) return scaled_euclidean(reducer, norms);
+  if (reducer.grid.score_dtype == SPK_F64) return exact_euclidean(reducer, norms);
   plain(reducer, kSumSquares, norms);
   reducer.kernels.roots(norms, reducer.count());
 }
@@ -172,8 +187,10 @@ void round_scores(const Grid &grid, int64_t count, double *local) {
 }
 
 void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
-  if (p != 0.0 && grid.leaves[0].dtype == out.dtype && lie_alike(grid, out)) {
-    const auto magnitudes = call.kernels().magnitudes[out.dtype == SPK_F64];
+  const int32_t dtype = grid.leaves[0].dtype;
+  const bool in_own_type = (dtype == SPK_F64) == (out.dtype == SPK_F64);
+  if (p != 0.0 && in_own_type && lie_alike(grid, out)) {
+    const auto magnitudes = call.kernels().magnitudes[index_of_dtype(dtype)];
     for_each_element_run(call, grid, out,
                          [&](const ElementArgs &args) { magnitudes(args.x, args.n, args.others); });
     return;

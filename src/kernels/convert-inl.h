@@ -39,6 +39,22 @@ HWY_INLINE V Load(const Bf16 *p) {
   return hn::PromoteTo(D(), hn::BitCast(DF(), bits));
 }
 
+// From AVX2 on, processors convert f16 themselves.
+#undef SPK_NATIVE_F16
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+#define SPK_NATIVE_F16 1
+#else
+#define SPK_NATIVE_F16 0
+#endif
+
+#if SPK_NATIVE_F16
+using DF16 = hn::Rebind<hwy::float16_t, D>;
+
+HWY_INLINE V Load(const F16 *p) {
+  const auto half = hn::LoadU(DF16(), reinterpret_cast<const hwy::float16_t *>(p));
+  return hn::PromoteTo(D(), hn::PromoteTo(DF(), half));
+}
+#else
 // Exponent and mantissa moved into place read as the value times 2^-112, subnormals included;
 // infinities and NaN get their exponent afterwards.
 HWY_INLINE V Load(const F16 *p) {
@@ -54,12 +70,22 @@ HWY_INLINE V Load(const F16 *p) {
       hn::Or(hn::BitCast(du, scaled), hn::IfThenElseZero(special, hn::Set(du, 0x7f800000u)));
   return hn::PromoteTo(D(), hn::BitCast(DF(), hn::Or(bits, sign)));
 }
+#endif
+
+// Highway's scalar conversion makes the largest float of an infinity.
+HWY_INLINE VF ToFloat(V v) {
+#if HWY_TARGET == HWY_SCALAR
+  return VF(static_cast<float>(v.raw));
+#else
+  return hn::DemoteTo(DF(), v);
+#endif
+}
 
 HWY_INLINE void Store(V v, double *p) {
   hn::StoreU(v, D(), p);
 }
 HWY_INLINE void Store(V v, float *p) {
-  hn::StoreU(hn::DemoteTo(DF(), v), DF(), p);
+  hn::StoreU(ToFloat(v), DF(), p);
 }
 
 // Rounds to odd: a float that a later rounding to fewer bits cannot tell from the exact value
@@ -67,7 +93,7 @@ HWY_INLINE void Store(V v, float *p) {
 HWY_INLINE VU32 ToFloatOdd(V v) {
   const D d;
   const DU32 du;
-  const VF rounded = hn::DemoteTo(DF(), v);
+  const VF rounded = ToFloat(v);
   const V back = hn::PromoteTo(d, rounded);
   // Comparisons in double, moved to 32-bit lanes as 0 or 1 by a conversion.
   const V one = hn::Set(d, 1.0);
@@ -81,24 +107,53 @@ HWY_INLINE VU32 ToFloatOdd(V v) {
   return hn::Sub(hn::Add(bits, hn::And(up, even)), hn::And(down, even));
 }
 
+// The same for numbers that are 0 or no less than the least normal float: the bits that a float
+// has no room for are cut off, and any that is set sets the last one that stays.
+HWY_INLINE VF ToFloatOddNormal(V v) {
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  constexpr uint64_t kCut = (uint64_t{1} << 29) - 1;
+  const auto bits = hn::BitCast(du, v);
+  const auto cut = hn::And(bits, hn::Set(du, kCut));
+  const auto sticky = hn::IfThenElseZero(hn::Ne(cut, hn::Zero(du)), hn::Set(du, uint64_t{1} << 29));
+  return ToFloat(hn::BitCast(d, hn::Or(hn::AndNot(hn::Set(du, kCut), bits), sticky)));
+}
+
+HWY_INLINE bool AllNormalFloats(V v) {
+  const D d;
+  const V magnitude = hn::Abs(v);
+  const auto normal = hn::Ge(magnitude, hn::Set(d, 0x1p-126));  // false for NaN
+  return hn::AllTrue(d, hn::Or(normal, hn::Eq(magnitude, hn::Zero(d))));
+}
+
 HWY_INLINE void StoreWords(VU32 words, void *p) {
   // Lanes hold 16-bit values; a saturating conversion keeps them.
   const hn::Rebind<int32_t, D> di;
   hn::StoreU(hn::DemoteTo(DU16(), hn::BitCast(di, words)), DU16(), static_cast<uint16_t *>(p));
 }
 
-HWY_INLINE void Store(V v, Bf16 *p) {
+// To nearest even, of the upper half of a float's bits.
+HWY_INLINE VU32 UpperHalf(VU32 bits) {
+  const DU32 du;
+  const VU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  return hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
+}
+
+inline HWY_NOINLINE void StoreAny(V v, Bf16 *p) {
   const DU32 du;
   const VU32 bits = ToFloatOdd(v);
   const VU32 magnitude = hn::And(bits, hn::Set(du, 0x7fffffffu));
-  const VU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-  const VU32 rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
   const VU32 quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40));
   const auto is_nan = hn::Gt(magnitude, hn::Set(du, 0x7f800000u));
-  StoreWords(hn::IfThenElse(is_nan, quiet, rounded), p);
+  StoreWords(hn::IfThenElse(is_nan, quiet, UpperHalf(bits)), p);
 }
 
-HWY_INLINE void Store(V v, F16 *p) {
+HWY_INLINE void Store(V v, Bf16 *p) {
+  if (HWY_UNLIKELY(!AllNormalFloats(v))) return StoreAny(v, p);
+  StoreWords(UpperHalf(hn::BitCast(DU32(), ToFloatOddNormal(v))), p);
+}
+
+inline HWY_NOINLINE void StoreAny(V v, F16 *p) {
   const DU32 du;
   const DF df;
   const VU32 bits = ToFloatOdd(v);
@@ -118,6 +173,17 @@ HWY_INLINE void Store(V v, F16 *p) {
   VU32 half = hn::IfThenElse(overflows, hn::Set(du, 0x7c00), tiny_or_normal);
   half = hn::IfThenElse(is_nan, hn::Set(du, 0x7e00), half);
   StoreWords(hn::Or(half, sign), p);
+}
+
+HWY_INLINE void Store(V v, F16 *p) {
+#if SPK_NATIVE_F16
+  // What is less than the least normal float becomes 0 either way.
+  if (HWY_LIKELY(hn::AllFalse(D(), hn::IsNaN(v)))) {
+    const auto half = hn::DemoteTo(DF16(), ToFloatOddNormal(v));
+    return hn::StoreU(half, DF16(), reinterpret_cast<hwy::float16_t *>(p));
+  }
+#endif
+  StoreAny(v, p);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -207,13 +207,18 @@ struct BlockKeysArgs {
   void *keys;
 };
 
+inline constexpr double kLeastExactRoot = 0x1p-450;
+
 struct Kernels {
   // Sums run along the rows of a block.
   void (*reduce_along[kDtypes][kReductions])(const ReduceArgs &args);
   // Rows of a block are single elements: sums run across rows, several blocks at once.
   void (*reduce_across[kDtypes][kReductions])(const ReduceArgs &args);
-  // Magnitudes of floats [0] or doubles [1].
-  void (*magnitudes[2])(const std::byte *x, int64_t n, std::byte *y);
+  // Magnitudes in the score type.
+  void (*magnitudes[kDtypes])(const std::byte *x, int64_t n, std::byte *y);
+  // Roots of compensated sums of squares, in place. Returns whether all are in
+  // [kLeastExactRoot, 1 / kLeastExactRoot]; those that are not are not right.
+  bool (*exact_roots)(double *sums, const double *errors, int64_t n);
   // Square roots, and the nearest floats, of values in place.
   void (*roots)(double *values, int64_t n);
   void (*round_to_float)(double *values, int64_t n);

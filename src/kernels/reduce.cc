@@ -578,12 +578,48 @@ void Magnitudes(const std::byte *from, int64_t n, std::byte *to) {
   for (; i < n; ++i) y[i] = std::fabs(x[i]);
 }
 
+// The same of 16-bit numbers, as floats.
+template <class T>
+void MagnitudesAsFloats(const std::byte *from, int64_t n, std::byte *to) {
+  const T *x = reinterpret_cast<const T *>(from);
+  float *y = reinterpret_cast<float *>(to);
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) Store(hn::Abs(Load(x + i)), y + i);
+  if (i == n) return;
+  HWY_ALIGN float rest[kN];
+  Store(hn::Abs(LoadSome(x + i, 1, n - i)), rest);
+  std::copy_n(rest, n - i, y + i);
+}
+
+// Roots of sums of squares whose errors are known: half a unit in the last place and a little.
+// Returns whether all sums were far enough from the ends of the range to be right.
+bool ExactRoots(double *sums, const double *errors, int64_t n) {
+  const D d;
+  auto out_of_range = hn::MaskFromVec(hn::Zero(d));
+  for (int64_t i = 0; i < n; i += kN) {
+    const int64_t count = HWY_MIN(n - i, kN);
+    const V sum = LoadDoubles(sums + i, count);
+    const V root = hn::Sqrt(sum);
+    const V square = hn::Mul(root, root);
+    const V rest = hn::Sub(hn::Sub(sum, square), LostBySquare(root, square));
+    const V correction =
+        hn::Div(hn::Add(rest, LoadDoubles(errors + i, count)), hn::Add(root, root));
+    const V exact = hn::Add(root, correction);
+    const auto in_range = hn::And(hn::Ge(exact, hn::Set(d, kLeastExactRoot)),
+                                  hn::Le(exact, hn::Set(d, 1 / kLeastExactRoot)));
+    const auto inside = hn::FirstN(d, static_cast<size_t>(count));
+    out_of_range = hn::Or(out_of_range, hn::AndNot(in_range, inside));
+    StoreDoubles(exact, sums + i, count);
+  }
+  return hn::AllFalse(d, out_of_range);
+}
+
 void Roots(double *values, int64_t n) {
   ForEachRegister(values, n, [](V v) { return hn::Sqrt(v); });
 }
 
 void RoundToFloat(double *values, int64_t n) {
-  ForEachRegister(values, n, [](V v) { return hn::PromoteTo(D(), hn::DemoteTo(DF(), v)); });
+  ForEachRegister(values, n, [](V v) { return hn::PromoteTo(D(), ToFloat(v)); });
 }
 
 void FillReduce(Kernels *table) {
@@ -591,8 +627,11 @@ void FillReduce(Kernels *table) {
   FillDtype<double>(kF64, table);
   FillDtype<F16>(kF16, table);
   FillDtype<Bf16>(kBf16, table);
-  table->magnitudes[0] = Magnitudes<float>;
-  table->magnitudes[1] = Magnitudes<double>;
+  table->magnitudes[kF32] = Magnitudes<float>;
+  table->magnitudes[kF64] = Magnitudes<double>;
+  table->magnitudes[kF16] = MagnitudesAsFloats<F16>;
+  table->magnitudes[kBf16] = MagnitudesAsFloats<Bf16>;
+  table->exact_roots = ExactRoots;
   table->roots = Roots;
   table->round_to_float = RoundToFloat;
 }
