@@ -1,6 +1,7 @@
 #include "core/tile.h"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 
 #include "base/dtype.h"
@@ -11,11 +12,10 @@ namespace {
 
 constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
 
-// Visits a box of a grid array in runs of constant step: fn(entry in the array, first local entry,
-// count, bytes between entries).
+// Visits a box of a grid array of entries of `size` bytes in runs of constant step: fn(entry in the
+// array, first local entry, count, bytes between entries).
 template <typename Fn>
-void for_each_run(const Rect &rect, const GridArray &array, Fn &&fn) {
-  const int64_t size = array.dtype == 0 ? 1 : size_of(array.dtype);
+void for_each_run(const Rect &rect, const GridArray &array, int64_t size, Fn &&fn) {
   Extents rows = rect.extent;
   int64_t count = 1;
   int64_t step = size;
@@ -41,25 +41,27 @@ GridArray elements_of(const GridLeaf &leaf) {
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local) {
   const auto convert = kernels.to_double[index_of_dtype(array.dtype)];
   const int64_t size = size_of(array.dtype);
-  for_each_run(rect, array, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
+  assert(size > 0);
+  const auto convert_run = [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
     // One entry for all is converted once.
     const int64_t distinct = step == 0 ? 1 : count;
     convert(from, distinct, step / size, local + to, 1);
     if (distinct < count) std::fill_n(local + to + 1, count - 1, local[to]);
-  });
+  };
+  for_each_run(rect, array, size, convert_run);
 }
 
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array) {
   const auto convert = kernels.from_double[index_of_dtype(array.dtype)];
   const int64_t size = size_of(array.dtype);
-  for_each_run(rect, array, [&](std::byte *to, int64_t from, int64_t count, int64_t step) {
+  for_each_run(rect, array, size, [&](std::byte *to, int64_t from, int64_t count, int64_t step) {
     convert(local + from, count, 1, to, step / size);
   });
 }
 
 void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
                uint8_t *local) {
-  for_each_run(rect, array, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
+  for_each_run(rect, array, 1, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
     const auto *mask = reinterpret_cast<const uint8_t *>(from);
     if (step == 1) return kernels.keep_bytes(mask, count, invert, local + to);
     for (int64_t i = 0; i < count; ++i) local[to + i] = (mask[i * step] != 0) != invert;

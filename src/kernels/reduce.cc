@@ -189,7 +189,8 @@ template <class Op>
 struct Lanes {
   Accumulator<Op> reg[kRegisters];
 
-  HWY_INLINE Lanes() {}
+  // Written out: a defaulted one is not of the target and cannot be inlined.
+  HWY_INLINE Lanes() {}  // NOLINT(modernize-use-equals-default)
 
   HWY_INLINE void Join(const Lanes &other) {
     for (int64_t r = 0; r < kRegisters; ++r) {

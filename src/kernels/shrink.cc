@@ -136,10 +136,9 @@ template <class L>
 struct ThresholdRow {
   HWY_ALIGN L same[HWY_MAX_BYTES / sizeof(L)];
   const L *first;
-  int64_t step;
+  int64_t step{1};
 
-  explicit ThresholdRow(const ElementArgs &args)
-      : first(reinterpret_cast<const L *>(args.others)), step(1) {
+  explicit ThresholdRow(const ElementArgs &args) : first(reinterpret_cast<const L *>(args.others)) {
     if (!args.one_for_all) return;
     std::fill(same, same + HWY_MAX_BYTES / sizeof(L), *first);
     first = same;
