@@ -87,6 +87,96 @@ HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahe
   Store(last, y + n - kN);
 }
 
+// 16-bit numbers are multiplied as floats, twice as many at once, where that gives the same bits.
+// `kCut` bits of a float have no room in them; below `kLeast` they have fewer bits still.
+template <class T>
+struct Narrow {
+  static constexpr bool kInFloats = false;
+};
+using DN = hn::ScalableTag<float>;
+using VN = hn::Vec<DN>;
+inline constexpr int64_t kNarrow = static_cast<int64_t>(hn::MaxLanes(DN()));
+
+template <>
+struct Narrow<Bf16> {
+  static constexpr bool kInFloats = true;
+  static constexpr int kCut = 16;
+  static constexpr float kLeast = 0x1p-126f;
+
+  static HWY_INLINE VN Load(const Bf16 *p) {
+    const hn::RebindToUnsigned<DN> du;
+    const auto words = hn::LoadU(hn::Rebind<uint16_t, DN>(), reinterpret_cast<const uint16_t *>(p));
+    return hn::BitCast(DN(), hn::ShiftLeft<16>(hn::PromoteTo(du, words)));
+  }
+  static HWY_INLINE void Store(VN v, Bf16 *p) {
+    const hn::RebindToUnsigned<DN> du;
+    const hn::Rebind<uint16_t, DN> d16;
+    const auto bits = hn::BitCast(du, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+    const auto upper = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
+    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<DN>(), upper)), d16,
+               reinterpret_cast<uint16_t *>(p));
+  }
+};
+
+#if SPK_NATIVE_F16
+template <>
+struct Narrow<F16> {
+  static constexpr bool kInFloats = true;
+  static constexpr int kCut = 13;
+  static constexpr float kLeast = 0x1p-14f;
+  using D16 = hn::Rebind<hwy::float16_t, DN>;
+
+  static HWY_INLINE VN Load(const F16 *p) {
+    return hn::PromoteTo(DN(), hn::LoadU(D16(), reinterpret_cast<const hwy::float16_t *>(p)));
+  }
+  static HWY_INLINE void Store(VN v, F16 *p) {
+    hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
+  }
+};
+#endif
+
+// Do all these products, which are off by less than 4 units in the last place, round to the narrow
+// numbers that the exact ones round to? They do unless they are near the middle of two.
+template <class T>
+HWY_INLINE bool RoundAsExact(VN product) {
+  constexpr int32_t kHalf = 1 << (Narrow<T>::kCut - 1);
+  const DN d;
+  const hn::RebindToSigned<DN> di;
+  const auto cut = hn::And(hn::BitCast(di, product), hn::Set(di, 2 * kHalf - 1));
+  const auto clear = hn::Gt(hn::Abs(hn::Sub(cut, hn::Set(di, kHalf))), hn::Set(di, 8));
+  const VN magnitude = hn::Abs(product);
+  const auto normal = hn::Ge(magnitude, hn::Set(d, Narrow<T>::kLeast));  // false for NaN
+  const auto usual = hn::Or(normal, hn::Eq(magnitude, hn::Zero(d)));
+  return hn::AllTrue(d, hn::And(usual, hn::RebindMask(d, clear)));
+}
+
+// The beginning of a contiguous row, times one factor; returns how far it came.
+template <class T, class P>
+HWY_INLINE int64_t ScaleNarrow(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
+  if constexpr (!Narrow<T>::kInFloats) {
+    return 0;
+  } else {
+    const double magnitude = factor < 0.0 ? -factor : factor;
+    const bool in_range = magnitude >= 0x1p-100 && magnitude <= 0x1p100;
+    if (HWY_UNLIKELY(!in_range && factor != 0.0)) return 0;
+    const DN d;
+    const VN f = hn::Set(d, static_cast<float>(factor));
+    const auto dead = hn::Eq(f, hn::Zero(d));
+    int64_t i = 0;
+    for (; i + kNarrow <= n; i += kNarrow) {
+      PrefetchAhead(x + i, ahead);
+      const VN product = hn::IfThenZeroElse(dead, hn::Mul(Narrow<T>::Load(x + i), f));
+      if (HWY_LIKELY(RoundAsExact<T>(product))) {
+        Narrow<T>::Store(product, y + i);
+      } else {
+        ScaleRun<T, P>(x + i, y + i, kNarrow, factor, 0);
+      }
+    }
+    return i;
+  }
+}
+
 // Any row, through registers filled element by element.
 template <class T, class P>
 HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
@@ -102,6 +192,15 @@ HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, 
   }
 }
 
+// A contiguous row of at least kN elements, times one factor.
+template <class T, class P>
+HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
+  const int64_t i = ScaleNarrow<T, P>(x, y, n, factor, ahead);
+  if (n - i >= kN) return ScaleRun<T, P>(x + i, y + i, n - i, factor, ahead);
+  if (factor == 0.0) return ZeroRow(y + i, 1, n - i);
+  ScaleGathered<T, P>(x + i, 1, y + i, 1, n - i, factor);
+}
+
 // One factor for the whole row.
 template <class T, class P>
 HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, double factor,
@@ -109,7 +208,7 @@ HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64
   if (factor == 1.0) return CopyRow(x, x_step, y, y_step, n);
   const bool contiguous = x_step == 1 && y_step == 1 && n >= kN;
   if (factor == 0.0 && (n >= kLongRow || !contiguous)) return ZeroRow(y, y_step, n);
-  if (contiguous) return ScaleRun<T, P>(x, y, n, factor, ahead);
+  if (contiguous) return ScaleContiguousRow<T, P>(x, y, n, factor, ahead);
   ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
 }
 
@@ -233,7 +332,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
     case Rows::kShort:
       return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
         if (HWY_UNLIKELY(*factor == 1.0)) return CopyRow(x, 1, y, 1, args.n);
-        ScaleRun<T, P>(x, y, args.n, *factor, args.ahead);
+        ScaleContiguousRow<T, P>(x, y, args.n, *factor, args.ahead);
       });
     case Rows::kElements:
       return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {

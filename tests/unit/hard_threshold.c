@@ -218,6 +218,35 @@ static void large_blocks(void **state) {
   spk_block_release(block);
 }
 
+/* A double that is no float: elements are compared with the float above it. */
+static void one_threshold_for_all_elements(void **state) {
+  (void)state;
+  enum { kNumel = 1000 };
+  float x[kNumel];
+  uint16_t words[kNumel];
+  const double between[] = {1.0 + 0x1p-40};
+  const double at[] = {1.0};
+  const float near_one[] = {1.0f - 0x1p-24f, 1.0f, 1.0f + 0x1p-23f, -1.0f, -1.0f - 0x1p-23f};
+  const double *const thresholds[] = {between, at};
+  spk_block *f32 = blocks_of(SPK_F32, "(1000)", NO_DIMS);
+  spk_block *bf16 = blocks_of(SPK_BF16, "(1000)", NO_DIMS);
+  for (int i = 0; i < 2; ++i) {
+    const spk_buffer limit = {(void *)(uintptr_t)thresholds[i], 1, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+    for (int e = 0; e < kNumel; ++e) x[e] = near_one[e % 5];
+    for (int e = 0; e < kNumel; ++e) words[e] = (uint16_t)(0x3f7f + e % 3);
+    assert_ok(spk_block_hard_threshold(NULL, f32, &F32(x), NULL, 1, &limit, NULL, NULL));
+    assert_ok(spk_block_hard_threshold(NULL, bf16, &BF16(words), NULL, 1, &limit, NULL, NULL));
+    for (int e = 0; e < kNumel; ++e) {
+      const float was = near_one[e % 5];
+      assert_f32(x + e, fabs((double)was) < *thresholds[i] ? 0.0f : was);
+      const bool lives = e % 3 == 2 || (e % 3 == 1 && i == 1); /* 0x3f80 is 1 */
+      assert_int_equal(words[e], lives ? 0x3f7f + e % 3 : 0);
+    }
+  }
+  spk_block_release(f32);
+  spk_block_release(bf16);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_norm_equal_to_its_threshold_survives),
@@ -234,6 +263,7 @@ int main(void) {
       TEST(scopes_have_thresholds_of_their_own),
       TEST(scope_couplings_take_one_threshold_for_all),
       TEST(large_blocks),
+      TEST(one_threshold_for_all_elements),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -271,6 +271,32 @@ static void large_blocks_and_many_blocks(void **state) {
   spk_block_release(block);
 }
 
+/* Blocks whose sums of squares leave the range of double, among others that do not. */
+static void each_f64_block_has_its_own_scale(void **state) {
+  (void)state;
+  enum { kBlocks = 2098 };
+  static double x[kBlocks][2];
+  static double norms[kBlocks];
+  for (int b = 0; b < kBlocks; ++b) {
+    const double unit = two_to(b - 1074);
+    x[b][0] = 3 * unit;
+    x[b][1] = b < kBlocks - 3 ? -4 * unit : 0;
+  }
+  x[7][1] = NAN;
+  x[11][0] = -INFINITY;
+  const spk_buffer leaf = {x, 2 * kBlocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  spk_block *block = blocks_of(SPK_F64, "(2098,2)", DIMS(1, 2));
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, 2.0, &F64(norms)));
+  for (int b = 0; b < kBlocks; ++b) {
+    const double unit = two_to(b - 1074);
+    double want = b < kBlocks - 3 ? 5 * unit : 3 * unit;
+    if (b == 7) want = NAN;
+    if (b == 11) want = INFINITY;
+    assert_f64(norms + b, want);
+  }
+  spk_block_release(block);
+}
+
 /* --- couplings and scopes ------------------------------------------------------------------ */
 
 static void norms_of_a_coupling_run_over_all_members(void **state) {
@@ -398,6 +424,7 @@ int main(void) {
       TEST(small_terms_are_not_lost),
       TEST(blocks_of_strided_views),
       TEST(layout_of_the_buffer_may_differ_from_the_view),
+      TEST(each_f64_block_has_its_own_scale),
       TEST(large_blocks_and_many_blocks),
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),

@@ -1,0 +1,201 @@
+/* Blocks of many short rows, such as columns: more elements than a near cache holds lines. The
+ * numbers are small integers, so that sums are exact in whatever order. */
+#include "support.h"
+
+enum { kLong = 1500, kWide = 13, kNumel = kLong * kWide };
+
+/* A matrix (kLong, kWide) and what its columns measure. */
+typedef struct {
+  float x[kNumel];
+  double y[kNumel];
+  float transposed[kNumel];
+  double sum[kWide], squares[kWide], most[kWide], least[kWide], max[kWide], min[kWide];
+  int64_t nonzeros[kWide];
+} matrix;
+
+static matrix m;
+
+static void measure_column(int c) {
+  m.least[c] = m.min[c] = INFINITY;
+  m.max[c] = -INFINITY;
+  for (int r = 0; r < kLong; ++r) {
+    const double x = m.y[r * kWide + c];
+    m.sum[c] += fabs(x);
+    m.squares[c] += x * x;
+    m.nonzeros[c] += x != 0.0;
+    m.most[c] = fmax(m.most[c], fabs(x));
+    m.least[c] = fmin(m.least[c], fabs(x));
+    m.max[c] = fmax(m.max[c], x);
+    m.min[c] = fmin(m.min[c], x);
+  }
+}
+
+static void fill(void) {
+  memset(&m, 0, sizeof m);
+  for (int r = 0; r < kLong; ++r) {
+    for (int c = 0; c < kWide; ++c) {
+      /* Column c has numbers up to c + 1, column 0 zeros among them. */
+      const int value = (r * 7 + c * 3) % (c + 2) * (r % 3 ? 1 : -1) + (c % 2 ? 0 : r % 2);
+      m.x[r * kWide + c] = m.transposed[c * kLong + r] = (float)value;
+      m.y[r * kWide + c] = value;
+    }
+  }
+  for (int c = 0; c < kWide; ++c) measure_column(c);
+}
+
+static spk_block *columns(int32_t dtype) {
+  return blocks_of(dtype, "(1500,13)", DIMS(0, 1));
+}
+
+static void check_norms(double p, const double *want, bool squares) {
+  float norms[kWide];
+  double exact[kWide];
+  spk_block *f32 = columns(SPK_F32);
+  spk_block *f64 = columns(SPK_F64);
+  assert_ok(spk_block_norms(NULL, f32, &F32(m.x), 1, p, &F32(norms)));
+  assert_ok(spk_block_norms(NULL, f64, &F64(m.y), 1, p, &F64(exact)));
+  for (int c = 0; c < kWide; ++c) {
+    const double norm = squares ? sqrt(want[c]) : want[c];
+    assert_near(norms[c], norm, norm * 0x1p-23);
+    assert_near(exact[c], norm, norm * 0x1p-51);
+  }
+  spk_block_release(f32);
+  spk_block_release(f64);
+}
+
+static void columns_are_measured(void **state) {
+  (void)state;
+  fill();
+  check_norms(1, m.sum, false);
+  check_norms(2, m.squares, true);
+  check_norms(INFINITY, m.most, false);
+  check_norms(-INFINITY, m.least, false);
+  float result[kWide];
+  int64_t nonzeros[kWide];
+  spk_block *block = columns(SPK_F32);
+  assert_ok(spk_block_max(NULL, block, &F32(m.x), 1, &F32(result)));
+  for (int c = 0; c < kWide; ++c) assert_true((double)result[c] == m.max[c]);
+  assert_ok(spk_block_min(NULL, block, &F32(m.x), 1, &F32(result)));
+  for (int c = 0; c < kWide; ++c) assert_true((double)result[c] == m.min[c]);
+  assert_ok(spk_block_nnz(NULL, block, &F32(m.x), 1, 0.0, &I64(nonzeros), NULL));
+  for (int c = 0; c < kWide; ++c) assert_int_equal(nonzeros[c], m.nonzeros[c]);
+  spk_block_release(block);
+}
+
+/* Column c of x times factor[c]. */
+static void assert_scaled(const float *x, const double *factor) {
+  for (int i = 0; i < kNumel; ++i) {
+    const double f = factor[i % kWide];
+    assert_f32(x + i, f == 0.0 ? 0.0f : (float)(m.y[i] * f));
+  }
+}
+
+static void columns_are_masked_and_scaled(void **state) {
+  (void)state;
+  fill();
+  uint8_t prune[kWide];
+  float multiplier[kWide];
+  double kept[kWide];
+  double factor[kWide];
+  for (int c = 0; c < kWide; ++c) {
+    prune[c] = c % 3 == 1;
+    kept[c] = !prune[c];
+    factor[c] = multiplier[c] = (float)(c % 4) / 3;
+  }
+  spk_block *block = columns(SPK_F32);
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(m.x), NULL, 1, &U8(prune)));
+  assert_scaled(m.x, kept);
+  fill();
+  assert_ok(spk_block_apply_multiplier(NULL, block, &F32(m.x), NULL, 1, &F32(multiplier)));
+  assert_scaled(m.x, factor);
+  spk_block_release(block);
+}
+
+static void columns_live_and_die_by_thresholds(void **state) {
+  (void)state;
+  fill();
+  const double limit = sqrt(m.squares[5]);
+  double thresholds[] = {limit};
+  double hard[kWide];
+  double soft[kWide];
+  for (int c = 0; c < kWide; ++c) {
+    const double norm = sqrt(m.squares[c]);
+    hard[c] = (float)norm >= limit;
+    soft[c] = norm <= limit ? 0.0 : 1.0 - limit / norm;
+  }
+  hard[5] = (double)(float)limit >= limit;
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0.0;
+  spk_block *block = columns(SPK_F32);
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(m.x), NULL, 1, &F64(thresholds), NULL, NULL));
+  assert_scaled(m.x, hard);
+  fill();
+  assert_ok(
+      spk_block_soft_threshold(NULL, block, &F32(m.x), NULL, 1, &F64(thresholds), &options, NULL));
+  for (int i = 0; i < kNumel; ++i) {
+    assert_near(m.x[i], m.y[i] * soft[i % kWide], fabs(m.y[i]) * 0x1p-23);
+  }
+  spk_block_release(block);
+}
+
+/* Values lie otherwise than the weights: their columns are contiguous. */
+static void values_of_another_layout_decide(void **state) {
+  (void)state;
+  fill();
+  spk_view *own = view_of(SPK_F32, "(1500,13):(1,1500)");
+  const spk_buffer values = OWN(m.transposed, SPK_F32, own);
+  const spk_hard_options options = {sizeof options, &values};
+  float thresholds[] = {(float)sqrt(m.squares[5])};
+  double kept[kWide];
+  for (int c = 0; c < kWide; ++c) kept[c] = (float)sqrt(m.squares[c]) >= thresholds[0];
+  spk_block *block = columns(SPK_F32);
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(m.x), NULL, 1, &F32(thresholds), &options, NULL));
+  assert_scaled(m.x, kept);
+  spk_block_release(block);
+  spk_view_release(own);
+}
+
+/* Input channels of a convolution: rows of nine elements, far apart. */
+static void input_channels(void **state) {
+  (void)state;
+  enum { kOut = 300, kIn = 5, kTaps = 9 };
+  static float x[kOut][kIn][kTaps];
+  float norms[kIn];
+  float thresholds[kIn];
+  double sums[kIn] = {0};
+  for (int o = 0; o < kOut; ++o) {
+    for (int i = 0; i < kIn; ++i) {
+      for (int t = 0; t < kTaps; ++t) {
+        x[o][i][t] = (float)((o * 5 + i * 3 + t) % (i + 2));
+        sums[i] += (double)x[o][i][t] * (double)x[o][i][t];
+      }
+    }
+  }
+  for (int i = 0; i < kIn; ++i) thresholds[i] = i % 2 ? 1e6f : 0.0f;
+  const spk_buffer leaf = {x, kOut * kIn * kTaps, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_block *block = blocks_of(SPK_F32, "(300,5,3,3)", DIMS(0, 1, 0, 0));
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, 2.0, &F32(norms)));
+  for (int i = 0; i < kIn; ++i) assert_near(norms[i], sqrt(sums[i]), sqrt(sums[i]) * 0x1p-23);
+  assert_ok(spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F32(thresholds), NULL, NULL));
+  for (int o = 0; o < kOut; ++o) {
+    for (int i = 0; i < kIn; ++i) {
+      for (int t = 0; t < kTaps; ++t) {
+        assert_f32(&x[o][i][t], i % 2 ? 0.0f : (float)((o * 5 + i * 3 + t) % (i + 2)));
+      }
+    }
+  }
+  spk_block_release(block);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(columns_are_measured),
+      TEST(columns_are_masked_and_scaled),
+      TEST(columns_live_and_die_by_thresholds),
+      TEST(values_of_another_layout_decide),
+      TEST(input_channels),
+  };
+  return exit_code(cmocka_run_group_tests_name("columns", tests, NULL, NULL));
+}

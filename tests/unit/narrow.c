@@ -1,0 +1,159 @@
+/* 16-bit numbers: every one of them times many factors, against products in long double, which
+ * holds them exactly (11 + 53 bits). */
+#include <float.h>
+#include <stdlib.h>
+
+#include "support.h"
+
+enum { kWords = 1 << 16, kRow = 64, kRows = kWords / kRow };
+
+typedef struct {
+  int32_t dtype;
+  int mantissa; /* stored bits */
+  int bias;
+} format;
+
+static const format kFormats[] = {{SPK_F16, 10, 15}, {SPK_BF16, 7, 127}};
+
+static int exponent_field(const format *f, uint16_t word) {
+  return (word & 0x7fff) >> f->mantissa;
+}
+
+static int highest_exponent(const format *f) {
+  return (1 << (15 - f->mantissa)) - 1;
+}
+
+/* Of words that are no NaN. */
+static long double value_of(const format *f, uint16_t word) {
+  const int exponent = exponent_field(f, word);
+  const int mantissa = word & ((1 << f->mantissa) - 1);
+  const int hidden = exponent > 0 ? 1 << f->mantissa : 0;
+  const int scale = (exponent > 0 ? exponent : 1) - f->bias - f->mantissa;
+  long double value = ldexpl((long double)(mantissa + hidden), scale);
+  if (exponent == highest_exponent(f)) value = INFINITY;
+  return word >> 15 ? -value : value;
+}
+
+static bool is_nan_word(const format *f, uint16_t word) {
+  const int infinity = highest_exponent(f) << f->mantissa;
+  return (word & 0x7fff) > infinity;
+}
+
+/* The nearest number, ties to even. */
+static uint16_t word_of(const format *f, long double value) {
+  const int infinity = highest_exponent(f) << f->mantissa;
+  const int sign = signbit(value) ? 0x8000 : 0;
+  const long double magnitude = fabsl(value);
+  if (magnitude == 0.0L) return (uint16_t)sign;
+  if (isinf(magnitude)) return (uint16_t)(sign | infinity);
+  int exponent = 0;
+  frexpl(magnitude, &exponent); /* magnitude = m 2^exponent, m in [1/2, 1) */
+  const int least = 2 - f->bias;
+  if (exponent < least) exponent = least;
+  const int scale = exponent - 1 - f->mantissa;
+  const long units = lrintl(ldexpl(magnitude, -scale));
+  /* A subnormal's field is 0; what rounds up to the next power of two carries into the field. */
+  const long word = ((long)(exponent - least) << f->mantissa) + units;
+  return (uint16_t)(sign | (word < infinity ? word : infinity));
+}
+
+static void numbers_and_words_belong_together(void **state) {
+  (void)state;
+  for (int64_t i = 0; i < COUNT(kFormats); ++i) {
+    const format *f = &kFormats[i];
+    for (int word = 0; word < kWords; ++word) {
+      if (is_nan_word(f, (uint16_t)word)) continue;
+      assert_int_equal(word_of(f, value_of(f, (uint16_t)word)), word);
+    }
+  }
+  assert_true(value_of(&kFormats[0], 0x7bff) == 65504.0L);
+  assert_true(value_of(&kFormats[0], 0x0001) == 0x1p-24L);
+  assert_true(value_of(&kFormats[1], 0x3f81) == 1.0078125L);
+}
+
+/* All words in rows, those of a row being neighbours, times one factor each. */
+static void check_products(const format *f, spk_buffer factors, const double *as_double) {
+  static uint16_t words[kWords];
+  for (int i = 0; i < kWords; ++i) words[i] = (uint16_t)i;
+  spk_block *block = blocks_of(f->dtype, "(1024,64)", DIMS(1, kRow));
+  const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &factors));
+  spk_block_release(block);
+  for (int i = 0; i < kWords; ++i) {
+    const double factor = as_double[i / kRow];
+    const bool is_nan = is_nan_word(f, (uint16_t)i);
+    const long double product = factor == 0.0 ? 0.0L
+                                : is_nan      ? (long double)NAN
+                                              : value_of(f, (uint16_t)i) * factor;
+    if (isnan(product)) {
+      assert_true(is_nan_word(f, words[i]));
+      continue;
+    }
+    const uint16_t want = word_of(f, product);
+    if (words[i] == want) continue;
+    print_error("%s word 0x%04x times %a: got 0x%04x, expected 0x%04x\n",
+                f->dtype == SPK_F16 ? "f16" : "bf16", i, factor, words[i], want);
+    fail();
+  }
+}
+
+/* Between 2^-12 and 2^12, of either sign; some are special. */
+static double factor_of(uint64_t *random) {
+  *random = *random * 6364136223846793005u + 1442695040888963407u;
+  const double fraction = (double)(*random >> 11) * 0x1p-53;
+  const int kind = (int)(*random >> 5) % 64;
+  const double specials[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 1 + 0x1p-52, 0x1p-130, 1e-300, 1e300};
+  if (kind < COUNT(specials)) return specials[kind];
+  return ldexp(1 + fraction, kind % 25 - 12) * (kind & 1 ? -1 : 1);
+}
+
+static void products_are_rounded_once(void **state) {
+  (void)state;
+  static double f64[kRows];
+  static double of_f32[kRows];
+  static float f32[kRows];
+  uint64_t random = 1;
+  for (int round = 0; round < 40; ++round) {
+    for (int row = 0; row < kRows; ++row) {
+      f64[row] = factor_of(&random);
+      f32[row] = (float)f64[row];
+      of_f32[row] = f32[row];
+    }
+    for (int64_t i = 0; i < COUNT(kFormats); ++i) {
+      check_products(&kFormats[i], F32(f32), of_f32);
+      check_products(&kFormats[i], F64(f64), f64);
+    }
+  }
+}
+
+/* Factors that bring a number next to the middle of two others. */
+static void products_near_ties_are_rounded_once(void **state) {
+  (void)state;
+  static double f64[kRows];
+  uint64_t random = 2;
+  for (int64_t i = 0; i < COUNT(kFormats); ++i) {
+    const format *f = &kFormats[i];
+    for (int round = 0; round < 40; ++round) {
+      for (int row = 0; row < kRows; ++row) {
+        const long double number = value_of(f, (uint16_t)(row * kRow + round));
+        factor_of(&random);
+        const uint16_t below = (uint16_t)((random >> 20) & 0x3fff);
+        const long double middle = (value_of(f, below) + value_of(f, (uint16_t)(below + 1))) / 2;
+        const double factor = (double)(middle / number);
+        const int step = (int)(random >> 60) % 3 - 1; /* the double before, itself, the next */
+        const double toward = step < 0 ? -INFINITY : INFINITY;
+        f64[row] = isfinite(factor) ? (step ? nextafter(factor, toward) : factor) : 1.5;
+      }
+      check_products(f, F64(f64), f64);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(numbers_and_words_belong_together),
+      TEST(products_are_rounded_once),
+      TEST(products_near_ties_are_rounded_once),
+  };
+  return exit_code(cmocka_run_group_tests_name("narrow", tests, NULL, NULL));
+}
