@@ -71,7 +71,7 @@ void shrink_elements_by(const Task &task, const Rect &rect, const Elements &h,
   }
   nest.compile();
   nest.pad_to(1);
-  ElementsArgs args{};
+  ConditionedElementsArgs args{};
   args.n = nest[0].extent;
   args.x_step = nest[0].step[0] / size_of(leaf.dtype);
   args.y_step = nest[0].step[1] / size_of(leaf.dtype);

@@ -40,7 +40,7 @@ HWY_INLINE V Shrink(V w, V magnitude, V h, V t) {
 // Rows of weights, conditioners and thresholds.
 template <class T, class H>
 struct Row {
-  explicit HWY_INLINE Row(const ElementsArgs &args)
+  explicit HWY_INLINE Row(const ConditionedElementsArgs &args)
       : x(reinterpret_cast<const T *>(args.x)),
         y(reinterpret_cast<T *>(args.y)),
         h(reinterpret_cast<const H *>(args.h)) {}
@@ -52,7 +52,7 @@ struct Row {
 
 // `count` <= kN elements of any kind, which need not be neighbours.
 template <class T, class H>
-HWY_NOINLINE int64_t ShrinkFew(const ElementsArgs &args, int64_t i, int64_t count) {
+HWY_NOINLINE int64_t ShrinkFew(const ConditionedElementsArgs &args, int64_t i, int64_t count) {
   const Row<T, H> row(args);
   HWY_ALIGN T in[kN] = {};
   HWY_ALIGN T out[kN];
@@ -83,7 +83,7 @@ HWY_NOINLINE int64_t ShrinkFew(const ElementsArgs &args, int64_t i, int64_t coun
 // Whole registers of neighbours from `i` on that are plain: neither NaN nor so near to the
 // threshold that the product may have been rounded across it. Moves `i` to the first that is not.
 template <class T, class H>
-HWY_INLINE int64_t ShrinkPlain(const ElementsArgs &args, int64_t *i) {
+HWY_INLINE int64_t ShrinkPlain(const ConditionedElementsArgs &args, int64_t *i) {
   const Row<T, H> row(args);
   const V infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
   int64_t dead_count = 0;
@@ -109,7 +109,7 @@ HWY_INLINE int64_t ShrinkPlain(const ElementsArgs &args, int64_t *i) {
 }
 
 template <class T, class H>
-int64_t Elements(const ElementsArgs &args) {
+int64_t Elements(const ConditionedElementsArgs &args) {
   const bool contiguous = args.x_step == 1 && args.y_step == 1 && args.h_step == 1 &&
                           (args.threshold_step == 0 || args.threshold_step == 1);
   int64_t kept = 0;
@@ -121,7 +121,7 @@ int64_t Elements(const ElementsArgs &args) {
 }
 
 template <class T>
-void FillWeights(int64_t (**table)(const ElementsArgs &)) {
+void FillWeights(int64_t (**table)(const ConditionedElementsArgs &)) {
   table[kF32] = Elements<T, float>;
   table[kF64] = Elements<T, double>;
   table[kF16] = Elements<T, F16>;

@@ -138,7 +138,7 @@ struct ConditionedPanel {
 };
 
 // A row of blocks of one element in a metric.
-struct ElementsArgs {
+struct ConditionedElementsArgs {
   const std::byte *x;
   std::byte *y;
   const std::byte *h;
@@ -236,7 +236,7 @@ struct Kernels {
   bool (*all_positive[kDtypes])(const BoxArgs &args);
   void (*conditioned_panel)(const ConditionedPanel &panel);
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
-  int64_t (*conditioned_elements[kDtypes][kDtypes])(const ElementsArgs &args);
+  int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   // Returns how many are not 0.

@@ -5,6 +5,7 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels/convert-inl.h"
@@ -157,9 +158,11 @@ HWY_INLINE int64_t ScaleNarrow(const T *x, T *y, int64_t n, double factor, int64
   if constexpr (!Narrow<T>::kInFloats) {
     return 0;
   } else {
-    const double magnitude = factor < 0.0 ? -factor : factor;
-    const bool in_range = magnitude >= 0x1p-100 && magnitude <= 0x1p100;
-    if (HWY_UNLIKELY(!in_range && factor != 0.0)) return 0;
+    // Whether a factor is 0 is hard to guess: the three are not asked one by one.
+    const double magnitude = std::fabs(factor);
+    const int usual =
+        static_cast<int>(magnitude >= 0x1p-100) & static_cast<int>(magnitude <= 0x1p100);
+    if (HWY_UNLIKELY((usual | static_cast<int>(factor == 0.0)) == 0)) return 0;
     const DN d;
     const VN f = hn::Set(d, static_cast<float>(factor));
     const auto dead = hn::Eq(f, hn::Zero(d));
@@ -196,6 +199,7 @@ HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, 
 template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
   const int64_t i = ScaleNarrow<T, P>(x, y, n, factor, ahead);
+  if (i == n) return;
   if (n - i >= kN) return ScaleRun<T, P>(x + i, y + i, n - i, factor, ahead);
   if (factor == 0.0) return ZeroRow(y + i, 1, n - i);
   ScaleGathered<T, P>(x + i, 1, y + i, 1, n - i, factor);
