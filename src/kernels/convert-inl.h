@@ -7,7 +7,10 @@
 #define SPK_KERNELS_CONVERT_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
+
+#include <type_traits>
 
 #include "kernels/storage.h"
 
@@ -184,6 +187,54 @@ HWY_INLINE void Store(V v, F16 *p) {
   }
 #endif
   StoreAny(v, p);
+}
+
+// --- rows of any step, to doubles and back -----------------------------------------------------
+
+// Processors do not look beyond a page of their own accord, and boxes are often about as wide.
+template <class T>
+inline constexpr int64_t kAhead = 4096 / sizeof(T);
+
+template <class T>
+HWY_INLINE void ToDoubles(const T *x, int64_t n, int64_t step, double *out, int64_t out_step) {
+  int64_t i = 0;
+  if (step == 1 && out_step == 1) {
+    for (; i + kN <= n; i += kN) {
+      hwy::Prefetch(x + i + kAhead<T>);
+      hn::StoreU(Load(x + i), D(), out + i);
+    }
+  }
+  // Words gathered for a register would be waited for; scalars that C++ knows are not.
+  if constexpr (std::is_floating_point_v<T>) {
+    for (; i < n; ++i) out[i * out_step] = static_cast<double>(x[i * step]);
+  }
+  for (; i < n; i += kN) {
+    const int64_t left = HWY_MIN(n - i, kN);
+    HWY_ALIGN T in[kN] = {};
+    HWY_ALIGN double values[kN];
+    for (int64_t k = 0; k < left; ++k) in[k] = x[(i + k) * step];
+    hn::Store(Load(in), D(), values);
+    for (int64_t k = 0; k < left; ++k) out[(i + k) * out_step] = values[k];
+  }
+}
+
+template <class T>
+HWY_INLINE void FromDoubles(const double *in, int64_t n, int64_t in_step, T *y, int64_t step) {
+  int64_t i = 0;
+  if (step == 1 && in_step == 1) {
+    for (; i + kN <= n; i += kN) Store(hn::LoadU(D(), in + i), y + i);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    for (; i < n; ++i) y[i * step] = static_cast<T>(in[i * in_step]);
+  }
+  for (; i < n; i += kN) {
+    const int64_t left = HWY_MIN(n - i, kN);
+    HWY_ALIGN double values[kN] = {};
+    HWY_ALIGN T out[kN];
+    for (int64_t k = 0; k < left; ++k) values[k] = in[(i + k) * in_step];
+    Store(hn::Load(D(), values), out);
+    for (int64_t k = 0; k < left; ++k) y[(i + k) * step] = out[k];
+  }
 }
 
 }  // namespace HWY_NAMESPACE

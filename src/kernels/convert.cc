@@ -15,36 +15,12 @@ namespace HWY_NAMESPACE {
 
 template <class T>
 void ToDouble(const std::byte *from, int64_t n, int64_t step, double *out, int64_t out_step) {
-  const T *x = reinterpret_cast<const T *>(from);
-  int64_t i = 0;
-  if (step == 1 && out_step == 1) {
-    for (; i + kN <= n; i += kN) hn::StoreU(Load(x + i), D(), out + i);
-  }
-  for (; i < n; i += kN) {
-    const int64_t left = HWY_MIN(n - i, kN);
-    HWY_ALIGN T in[kN] = {};
-    HWY_ALIGN double values[kN];
-    for (int64_t k = 0; k < left; ++k) in[k] = x[(i + k) * step];
-    hn::Store(Load(in), D(), values);
-    for (int64_t k = 0; k < left; ++k) out[(i + k) * out_step] = values[k];
-  }
+  ToDoubles(reinterpret_cast<const T *>(from), n, step, out, out_step);
 }
 
 template <class T>
 void FromDouble(const double *in, int64_t n, int64_t in_step, std::byte *to, int64_t step) {
-  T *y = reinterpret_cast<T *>(to);
-  int64_t i = 0;
-  if (step == 1 && in_step == 1) {
-    for (; i + kN <= n; i += kN) Store(hn::LoadU(D(), in + i), y + i);
-  }
-  for (; i < n; i += kN) {
-    const int64_t left = HWY_MIN(n - i, kN);
-    HWY_ALIGN double values[kN] = {};
-    HWY_ALIGN T out[kN];
-    for (int64_t k = 0; k < left; ++k) values[k] = in[(i + k) * in_step];
-    Store(hn::Load(D(), values), out);
-    for (int64_t k = 0; k < left; ++k) y[(i + k) * step] = out[k];
-  }
+  FromDoubles(in, n, in_step, reinterpret_cast<T *>(to), step);
 }
 
 void FillConvert(Kernels *table) {
