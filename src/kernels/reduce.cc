@@ -445,19 +445,19 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   }
 }
 
+// Kinds of short rows are much code, which small registers gain little from: there, long rows will
+// do, with the same sums.
+inline constexpr bool kHasShortRows = kN >= 4;
+
 template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {
-  if (args.step != 1 || args.n < kLanes) {
-    ReduceRows<Row::kGathered, T, Op>(args);
-  } else if (args.n == kLanes) {
-    ReduceRows<Row::kOne, T, Op>(args);
-  } else if (args.n == 2 * kLanes) {
-    ReduceRows<Row::kTwo, T, Op>(args);
-  } else if (args.n < 2 * kLanes) {
-    ReduceRows<Row::kBetween, T, Op>(args);
-  } else {
-    ReduceRows<Row::kLong, T, Op>(args);
+  if (args.step != 1 || args.n < kLanes) return ReduceRows<Row::kGathered, T, Op>(args);
+  if constexpr (kHasShortRows) {
+    if (args.n == kLanes) return ReduceRows<Row::kOne, T, Op>(args);
+    if (args.n == 2 * kLanes) return ReduceRows<Row::kTwo, T, Op>(args);
+    if (args.n < 2 * kLanes) return ReduceRows<Row::kBetween, T, Op>(args);
   }
+  ReduceRows<Row::kLong, T, Op>(args);
 }
 
 // --- across: sums run across rows, one block an element ---------------------------------------
