@@ -141,7 +141,7 @@ static void cancelled_criteria(void **state) {
       options.prune_criterion_user = &stop;
     }
     create_ready(&net, kStrided, &options);
-    expect_cancelled(&net, "criterion|8");
+    expect_cancelled(&net, "callback|8");
     assert_int_equal(stop.calls, 3);
     release_net(&net);
   }
@@ -168,7 +168,7 @@ static void schedules_may_refuse(void **state) {
                  spk_masking_update(NULL, net.masking, net.layers, LAYERS, NULL));
   for (int64_t i = 0; i < COUNT(bad); ++i) {
     rate = bad[i];
-    assert_refused(&net, SPK_INVALID_ARGUMENT, "schedule|[0, 1]",
+    assert_refused(&net, SPK_INVALID_ARGUMENT, "schedule|0 to 1",
                    spk_masking_update(NULL, net.masking, net.layers, LAYERS, NULL));
   }
   rate = 0.25;

@@ -277,11 +277,11 @@ static void refuses_options(void **state) {
   create(&net);
   const spk_status bad = SPK_INVALID_ARGUMENT;
   spk_init_options init = init_of(SPK_INIT_ERDOS_RENYI, 1.5);
-  assert_refused(&net, bad, "density|1.5|[0, 1]", initialise_with(&net, &init));
+  assert_refused(&net, bad, "density|1.5|0 to 1", initialise_with(&net, &init));
   init.density = -0.5;
-  assert_refused(&net, bad, "density|-0.5|[0, 1]", initialise_with(&net, &init));
+  assert_refused(&net, bad, "density|-0.5|0 to 1", initialise_with(&net, &init));
   init.density = NAN;
-  assert_refused(&net, bad, "density|[0, 1]", initialise_with(&net, &init));
+  assert_refused(&net, bad, "density|0 to 1", initialise_with(&net, &init));
   init = init_of(9, 0.5);
   assert_refused(&net, bad, "mode|9", initialise_with(&net, &init));
   init = init_of(-1, 0.5);
@@ -366,7 +366,10 @@ static void densities_refuse(void **state) {
   assert_refused(&net, SPK_SHAPE_MISMATCH, "densities|2|3",
                  spk_masking_densities(net.masking, &init, out, 2));
   for (int32_t mode = SPK_INIT_RESUME; mode <= SPK_INIT_LOTTERY_TICKET_DIST; ++mode) {
+    const int64_t counts[LAYERS] = {1, 2, 3};
     init = init_of(mode, 0.5);
+    if (mode == SPK_INIT_LOTTERY_TICKET_DIST) init.counts = counts;
+    if (mode == SPK_INIT_LOTTERY_TICKET_DIST) init.ncounts = LAYERS;
     assert_refused(&net, bad, "mode", spk_masking_densities(net.masking, &init, out, LAYERS));
   }
   assert_f64(out, -1, -1, -1);

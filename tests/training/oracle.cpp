@@ -188,9 +188,20 @@ std::vector<double> real_shares(int64_t total, const std::vector<double> &share,
   }
 }
 
-// Numbers that are equal, or so different that rounding cannot exchange them, leave no doubt.
-bool too_near(double a, double b) {
-  return a != b && std::abs(a - b) < 1e-7;
+// Fractions that are nearer than this may be kept apart, or not, by rounding alone.
+constexpr double kNear = 1e-7;
+
+// Whether one of the layers that were given a place more and one that was not are as near as that,
+// though their shares are two numbers.
+bool may_change_places(const std::vector<size_t> &order, size_t taken,
+                       const std::vector<double> &fraction, const std::vector<double> &share) {
+  for (size_t i = 0; i < std::min(taken, order.size()); ++i) {
+    for (size_t j = taken; j < order.size(); ++j) {
+      const bool near = std::abs(fraction[order[i]] - fraction[order[j]]) < kNear;
+      if (near && share[order[i]] != share[order[j]]) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -216,13 +227,9 @@ Allotment hand_out(int64_t total, const std::vector<double> &share,
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return fraction[a] > fraction[b]; });
-  for (size_t i = 0; i < static_cast<size_t>(std::max<int64_t>(rest, 0)); ++i) {
-    if (i < order.size()) ++result.counts[order[i]];
-  }
-  const size_t last = static_cast<size_t>(std::max<int64_t>(rest, 0));
-  if (last > 0 && last < order.size()) {
-    result.doubtful = too_near(fraction[order[last - 1]], fraction[order[last]]);
-  }
+  const size_t taken = static_cast<size_t>(std::max<int64_t>(rest, 0));
+  for (size_t i = 0; i < std::min(taken, order.size()); ++i) ++result.counts[order[i]];
+  result.doubtful = may_change_places(order, taken, fraction, share);
   return result;
 }
 

@@ -81,6 +81,22 @@ int64_t total_of(const std::vector<int64_t> &counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
+// The oracle's counts; where rounding alone decides which layer gets a place more, the library's.
+std::vector<int64_t> settle(const char *what, const Allotment &allotment,
+                            const std::vector<int64_t> &told, Doubts &doubts) {
+  ++doubts.questions;
+  if (!allotment.doubtful) return allotment.counts;
+  ++doubts.doubts;
+  prop::same(std::string(what) + ", all together", total_of(allotment.counts), total_of(told));
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (std::abs(allotment.counts[i] - told[i]) > 1) {
+      prop::mismatch(what, static_cast<int64_t>(i), static_cast<double>(allotment.counts[i]),
+                     static_cast<double>(told[i]));
+    }
+  }
+  return told;
+}
+
 std::string name_of(const World &world, const Expected &e, size_t i, const char *what) {
   return layer_of(world, e, i).name + ": " + what;
 }
@@ -134,7 +150,7 @@ int64_t gradual_total(const World &world, const Expected &e) {
   return std::max<int64_t>(0, static_cast<int64_t>(std::ceil(target - 1e-9)) - zeros);
 }
 
-// How many weights of each layer a magnitude schedule takes; -1: as many as the library says.
+// How many weights of each layer a magnitude schedule takes.
 std::vector<int64_t> gradual_counts(const World &world, const Expected &e, Doubts &doubts) {
   const int64_t total = gradual_total(world, e);
   std::vector<double> sizes;
@@ -145,11 +161,11 @@ std::vector<int64_t> gradual_counts(const World &world, const Expected &e, Doubt
     sizes.push_back(static_cast<double>(layer.numel()) / numel);
     caps.push_back(layer.nonzeros());
   }
-  const Allotment allotment = hand_out(total, sizes, caps);
-  ++doubts.questions;
-  if (!allotment.doubtful) return allotment.counts;
-  ++doubts.doubts;
-  return std::vector<int64_t>(e.size(), -1);
+  std::vector<int64_t> told;
+  for (const spk_layer_stats &stats : e.stats) told.push_back(stats.removed);
+  // Kernels do not hold any number of weights.
+  if (world.modes.structured_prune()) told = hand_out(total, sizes, caps).counts;
+  return settle("removed", hand_out(total, sizes, caps), told, doubts);
 }
 
 std::vector<double> scores_of(const World &world, const Expected &e, size_t i) {
@@ -166,7 +182,8 @@ Places prune_kernels(const World &world, const Expected &e, size_t i, int64_t co
   const std::vector<double> scores = scores_of(world, e, i);
   if (count >= 0) return active_in(mask, weakest(scores, active, count), size);
   Places removed;
-  for (int64_t n = 1; static_cast<int64_t>(removed.size()) < e.stats[i].removed; ++n) {
+  const int64_t most = static_cast<int64_t>(active.size());
+  for (int64_t n = 1; n <= most && static_cast<int64_t>(removed.size()) < e.stats[i].removed; ++n) {
     removed = active_in(mask, weakest(scores, active, n), size);
   }
   return removed;
@@ -179,15 +196,14 @@ void prune_each(const World &world, Expected &e, Doubts &doubts) {
     const LayerData &layer = e.before[i];
     const int64_t size = layer_of(world, e, i).kernel();
     const double asked = e.stats[i].rate * static_cast<double>(layer.nonzeros());
-    int64_t count = gradual.empty() ? ceil_count(asked) : gradual[i];
+    const int64_t count = gradual.empty() ? ceil_count(asked) : gradual[i];
     if (world.modes.structured_prune()) {
       // How a share of all weights becomes kernels of one layer is not said.
       const bool said = gradual.empty();
-      count = said ? ceil_count(asked / static_cast<double>(size)) : -1;
-      e.removed.push_back(prune_kernels(world, e, i, count));
+      const int64_t kernels = said ? ceil_count(asked / static_cast<double>(size)) : -1;
+      e.removed.push_back(prune_kernels(world, e, i, kernels));
       e.requested_removed.push_back(-1);
     } else {
-      if (count < 0) count = e.stats[i].removed;
       e.removed.push_back(weakest(scores_of(world, e, i), layer.mask, count));
       e.requested_removed.push_back(count);
     }
@@ -318,14 +334,9 @@ void expect_requests(World &world, Expected &e, Doubts &doubts) {
     caps.push_back(floor_count(0.99 * static_cast<double>(inactive_after_prune(e, i))));
   }
   const Allotment allotment = hand_out(total, share, caps);
-  ++doubts.questions;
-  if (allotment.doubtful) ++doubts.doubts;
-  e.requested_grown = allotment.counts;
-  if (!allotment.doubtful) return;
   std::vector<int64_t> told;
   for (const spk_layer_stats &stats : e.stats) told.push_back(stats.requested_grown);
-  prop::same("places handed out", total_of(e.requested_grown), total_of(told));
-  e.requested_grown = std::move(told);
+  e.requested_grown = settle("requested to grow", allotment, told, doubts);
 }
 
 // --- grow ---------------------------------------------------------------------------------------
