@@ -49,7 +49,8 @@
  *     rounding is half up.
  *   - Masks are the same for every thread count, executor and instruction set, and random ones on
  *     every machine: Philox 4x32-10 (Salmon et al., SC 2011) keyed by the seed, its counter being
- *     (layer, purpose, draw, index).
+ *     (layer, purpose, draw, index): the purpose is 0 at initialisation, 1 in growth; draws of a
+ *     layer are counted from 0; places with the smallest first 64 bits of output are taken.
  */
 #ifndef SPARSEKIT_TRAINING_H_
 #define SPARSEKIT_TRAINING_H_
@@ -120,7 +121,7 @@ SPK_API spk_status spk_schedule_cumulative_sparsity(const spk_schedule *schedule
  *   gradient       any float dtype, as the last backward pass left it
  *   momentum       SGD's momentum buffer, any float dtype; or
  *   adam_m1, m2    Adam's first and second moments, both or none; the momentum is then
- *                  m1 / (sqrt(m2) + 1e-8), in double
+ *                  m1 / (sqrt(m2) + 1e-8), in double; not besides `momentum` where it is read
  * Gradient, momentum and moments may have layouts of their own, as values have. No two buffers of a
  * call may share bytes. */
 typedef struct spk_layer {
@@ -159,7 +160,7 @@ typedef struct spk_masking spk_masking;
 #define SPK_REDISTRIBUTE_CALLBACK 4 /* what statistic_fn says */
 
 /* Which of the inactive places grow; new weights start at 0. */
-#define SPK_GROW_NONE 0
+#define SPK_GROW_NONE 0                 /* none is asked for */
 #define SPK_GROW_RANDOM 1               /* uniform */
 #define SPK_GROW_GRADIENT 2             /* largest |gradient| */
 #define SPK_GROW_MOMENTUM 3             /* largest |momentum|; needs dense_gradients */
@@ -214,7 +215,7 @@ SPK_API void spk_masking_retain(spk_masking *masking);
 SPK_API void spk_masking_release(spk_masking *masking);
 
 /* Adds a layer, before initialisation. The view is kept alive.
- *   name   copied; unique, not empty
+ *   name   copied; unique among all ever added, not empty
  *   id     0, 1, 2, ... in the order of adding; an id is never used again. May be NULL */
 SPK_API spk_status spk_masking_add(spk_masking *masking, const char *name, const spk_view *view,
                                    int32_t *id);
@@ -250,7 +251,7 @@ SPK_API spk_schedule *spk_masking_schedule(const spk_masking *masking);
 #define SPK_INIT_LOTTERY_TICKET 7            /* masks as the caller set them */
 #define SPK_INIT_LOTTERY_TICKET_DIST 8       /* given counts, positions drawn */
 
-#define SPK_DRAW_EXACT 0     /* round(density n_l) ones */
+#define SPK_DRAW_EXACT 0     /* round(density n_l) ones; round(density kernels) kernels */
 #define SPK_DRAW_BERNOULLI 1 /* each place with this probability */
 
 /* Erdos-Renyi densities are eps p_l, where p_l is the raw density above and
@@ -259,7 +260,8 @@ SPK_API spk_schedule *spk_masking_schedule(const spk_masking *masking);
  * while eps max p_l > 1, the layers with the largest p_l become dense and eps is solved again; if
  * none is left, all are dense. Rank < 2 is refused. The structured modes give layers of rank > 2 the
  * density (density (n_conv + n_fc) - n_fc) / n_conv, n_conv being their elements and n_fc those of
- * the layers that leave; an unreachable one is refused.
+ * the layers that leave (the first only if its rank is 2); an unreachable one is refused, and so is
+ * rank < 2. Layers that left at an earlier initialisation stay out, and count as if they left now.
  *
  * Zeroed fields mean the default. */
 typedef struct spk_init_options {
@@ -302,10 +304,11 @@ SPK_API spk_status spk_masking_apply(spk_context *context, const spk_masking *ma
 SPK_API spk_status spk_masking_step(spk_context *context, spk_masking *masking,
                                     const spk_layer *layers, int32_t nlayers);
 
-/* What an update did, all layers together. Set struct_size first; may be NULL. */
+/* What an update did, all layers together. Set struct_size first; may be NULL. Counts are elements;
+ * requests of whole kernels are kernels times their size. */
 typedef struct spk_update_report {
   size_t struct_size;
-  double rate; /* of the schedule */
+  double rate; /* of the schedule; a magnitude schedule's is of all weights */
   int64_t requested_removed;
   int64_t removed;
   int64_t
@@ -321,24 +324,26 @@ typedef struct spk_update_report {
  * 2. Rates: the schedule's. A layer with sparsity < 0.2 whose statistic is above 1 / layers takes
  *    min(sparsity, rate); not with a magnitude schedule.
  * 3. Prune. With a magnitude schedule ceil(rate n) of all n weights, in proportion to the layers'
- *    sizes, none losing more than it has.
+ *    sizes, none losing more than it has (with GLOBAL_MAGNITUDE, by the one selection).
  * 4. Redistribute: T = max(0, removed + round(adjusted growth)) places, s_l T each, none above
  *    floor(0.99 inactive); what is over goes in equal shares to layers below their cap, fractions by
- *    largest remainder, lower id first: the total is exact. In whole kernels where growth is.
+ *    largest remainder, lower id first: the total is exact. In whole kernels where growth is, and
+ *    as many as fit. Each layer regrows what it lost if no layer has a statistic.
  * 5. Grow, from places that are inactive then, those just pruned included.
  * 6. Masks are applied: to weights, and unless dense_gradients to momentum and gradients.
  * 7. residual = baseline - nonzeros; adjusted growth <- adjusted growth / 4 + 3/4 residual + mean of
  *    all residuals so far.
  *
  * Buffers that a mode reads must be given for every layer, else SPK_INVALID_ARGUMENT names the first
- * that is missing. Scores are kept for one layer at a time (as many bytes as its weights, 8 per
- * element for random growth; for GLOBAL_MAGNITUDE those of all layers). */
+ * that is missing. Scores are kept for one layer at a time (as many bytes as its weights or
+ * gradients, 8 per element for random growth and Adam's momentum; for GLOBAL_MAGNITUDE those of all
+ * layers, 8 per element if their dtypes differ). */
 SPK_API spk_status spk_masking_update(spk_context *context, spk_masking *masking,
                                       const spk_layer *layers, int32_t nlayers,
                                       spk_update_report *report);
 
 /* One layer, or all of them. Set struct_size first. Counts are those of the last call that counted:
- * initialisation, update or restore. */
+ * initialisation, update or restore; before that all are nonzeros. */
 typedef struct spk_layer_stats {
   size_t struct_size;
   int64_t numel;
@@ -356,7 +361,7 @@ typedef struct spk_layer_stats {
 
 SPK_API spk_status spk_masking_layer_stats(const spk_masking *masking, int32_t layer,
                                            spk_layer_stats *stats);
-/* Sums; densities and rate over all weights. */
+/* Sums over the layers that belong; densities and rate are means, weighted by numel. */
 SPK_API spk_status spk_masking_stats(const spk_masking *masking, spk_layer_stats *stats);
 /* The nonzeros that growth aims for. */
 SPK_API int64_t spk_masking_baseline(const spk_masking *masking);

@@ -116,40 +116,56 @@ HWY_INLINE VW Product32(VW a, uint32_t b) {
   return hn::MulEven(hn::BitCast(d32, a), hn::Set(d32, b));
 }
 
-HWY_INLINE VW PhiloxWords(const RandomKeysArgs &args, VW index) {
-  const DW d;
-  const VW low = hn::Set(d, 0xffffffffu);
-  VW x0 = hn::Set(d, args.counter[0]);
-  VW x1 = hn::Set(d, args.counter[1]);
-  VW x2 = hn::Set(d, args.counter[2]);
-  VW x3 = index;
-  for (int round = 0; round < kPhiloxRounds; ++round) {
-    const PhiloxKey key = philox_round_key(args.key, round);
-    const VW a = Product32(x0, kPhiloxMultipliers[0]);
-    const VW b = Product32(x2, kPhiloxMultipliers[1]);
-    x0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), x1), hn::Set(d, key[0]));
-    x1 = hn::And(b, low);
-    x2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), x3), hn::Set(d, key[1]));
-    x3 = hn::And(a, low);
+// Several vectors of counters, round by round: one alone would wait for its products.
+constexpr int64_t kPhiloxVectors = 4;
+
+struct PhiloxState {
+  VW x[4][kPhiloxVectors];
+
+  HWY_INLINE void Round(const PhiloxKey &key) {
+    const DW d;
+    const VW low = hn::Set(d, 0xffffffffu);
+    for (int64_t v = 0; v < kPhiloxVectors; ++v) {
+      const VW a = Product32(x[0][v], kPhiloxMultipliers[0]);
+      const VW b = Product32(x[2][v], kPhiloxMultipliers[1]);
+      x[0][v] = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), x[1][v]), hn::Set(d, key[0]));
+      x[1][v] = hn::And(b, low);
+      x[2][v] = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), x[3][v]), hn::Set(d, key[1]));
+      x[3][v] = hn::And(a, low);
+    }
   }
-  return hn::Or(x0, hn::ShiftLeft<32>(x1));
+  HWY_INLINE VW Word(int64_t v) const { return hn::Or(x[0][v], hn::ShiftLeft<32>(x[1][v])); }
+};
+
+// The keys of kPhiloxVectors vectors from i on.
+HWY_INLINE void RandomKeysAt(const RandomKeysArgs &args, int64_t i) {
+  const DW d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  PhiloxState state;
+  for (int64_t v = 0; v < kPhiloxVectors; ++v) {
+    for (int word = 0; word < 3; ++word) state.x[word][v] = hn::Set(d, args.counter[word]);
+    state.x[3][v] = hn::Iota(d, args.first + static_cast<uint64_t>(i + v * lanes));
+  }
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    state.Round(philox_round_key(args.key, round));
+  }
+  for (int64_t v = 0; v < kPhiloxVectors; ++v) {
+    const int64_t at = i + v * lanes;
+    VW key = hn::Not(state.Word(v));
+    key = hn::Min(hn::Max(key, hn::Set(d, kLeastRandomKey)), hn::Set(d, kMostRandomKey));
+    if (args.mask) {
+      key = hn::IfThenElse(ActiveLanes(d, args.mask + at), hn::Set(d, kKeptKey<uint64_t>), key);
+    }
+    hn::StoreU(key, d, args.keys + at);
+  }
 }
 #endif
 
 HWY_NOINLINE void RandomKeys(const RandomKeysArgs &args) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const DW d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= args.n; i += lanes) {
-    const VW index = hn::Iota(d, args.first + static_cast<uint64_t>(i));
-    const VW word = hn::Not(PhiloxWords(args, index));
-    VW key = hn::Min(hn::Max(word, hn::Set(d, kLeastRandomKey)), hn::Set(d, kMostRandomKey));
-    if (args.mask) {
-      key = hn::IfThenElse(ActiveLanes(d, args.mask + i), hn::Set(d, kKeptKey<uint64_t>), key);
-    }
-    hn::StoreU(key, d, args.keys + i);
-  }
+  const int64_t at_once = kPhiloxVectors * static_cast<int64_t>(hn::Lanes(DW()));
+  for (; i + at_once <= args.n; i += at_once) RandomKeysAt(args, i);
 #endif
   for (; i < args.n; ++i) args.keys[i] = RandomKey(args, i);
 }

@@ -66,7 +66,8 @@ double largest_raw(const std::vector<Sharer> &sharers) {
 
 void share_by_raw_density(std::vector<Sharer> &sharers, std::vector<LayerPlan> &plans) {
   double eps = solve(sharers);
-  for (double most = largest_raw(sharers); eps * most > 1.0; most = largest_raw(sharers)) {
+  while (eps * largest_raw(sharers) > 1.0) {
+    const double most = largest_raw(sharers);
     for (Sharer &one : sharers) one.dense = one.dense || one.raw == most;
     eps = solve(sharers);
   }

@@ -3,7 +3,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/dtype.h"
 #include "base/error.h"

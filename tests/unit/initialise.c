@@ -85,8 +85,7 @@ static void expect_drawn(const uint8_t *mask, int64_t n, int64_t ones, uint32_t 
   uint64_t least_out = UINT64_MAX;
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const uint64_t word =
-        philox_word((const uint32_t[]){layer, 0, draw, (uint32_t)i}, seed);
+    const uint64_t word = philox_word((const uint32_t[]){layer, 0, draw, (uint32_t)i}, seed);
     if (mask[i]) {
       ++count;
       if (word > most_in) most_in = word;

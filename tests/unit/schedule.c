@@ -128,12 +128,9 @@ static void wrong_arguments_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(cosine_falls_to_its_end),
-      TEST(positions_start_after_the_last_epoch),
-      TEST(linear_falls_to_zero),
-      TEST(magnitude_knows_sparsities),
-      TEST(custom_asks_the_caller),
-      TEST(wrong_arguments_are_refused),
+      TEST(cosine_falls_to_its_end), TEST(positions_start_after_the_last_epoch),
+      TEST(linear_falls_to_zero),    TEST(magnitude_knows_sparsities),
+      TEST(custom_asks_the_caller),  TEST(wrong_arguments_are_refused),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
