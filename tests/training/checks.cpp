@@ -36,6 +36,32 @@ int64_t total_numel(const World &world) {
   return numel;
 }
 
+// Sums over the members; densities and rate are means, weighted by numel.
+void check_totals(const World &world, const spk_layer_stats &all) {
+  spk_layer_stats sum = {};
+  double requested = 0;
+  double rate = 0;
+  for (int32_t l : world.members()) {
+    const spk_layer_stats one = world.stats(l);
+    requested += one.requested_density * static_cast<double>(one.numel);
+    rate += one.rate * static_cast<double>(one.numel);
+    sum.statistic += one.statistic;
+    sum.requested_removed += one.requested_removed;
+    sum.removed += one.removed;
+    sum.requested_grown += one.requested_grown;
+    sum.grown += one.grown;
+  }
+  const double numel = static_cast<double>(all.numel);
+  near("all: density", static_cast<double>(all.nonzeros) / numel, all.density);
+  near("all: requested density", requested / numel, all.requested_density);
+  near("all: rate", rate / numel, all.rate);
+  near("all: statistic", sum.statistic, all.statistic);
+  prop::same("all: requested to remove", sum.requested_removed, all.requested_removed);
+  prop::same("all: removed", sum.removed, all.removed);
+  prop::same("all: requested to grow", sum.requested_grown, all.requested_grown);
+  prop::same("all: grown", sum.grown, all.grown);
+}
+
 // Counts of a layer, and of all: those of the masks as they are now.
 int64_t check_counts(const World &world) {
   int64_t total = 0;
@@ -56,6 +82,7 @@ int64_t check_counts(const World &world) {
   prop::same("all: numel", total_numel(world), all.numel);
   prop::same("all: nonzeros", total, all.nonzeros);
   prop::same("all: zeros", all.numel - total, all.zeros);
+  check_totals(world, all);
   return total;
 }
 
@@ -141,8 +168,18 @@ bool whole_kernels(const std::vector<bool> &mask, int64_t kernel) {
   return true;
 }
 
-// Ones of a layer whose positions are drawn.
-void check_drawn(const Layer &layer, const Init &init, double density) {
+// The first draw of a layer: kernels or elements of it, each `size` places.
+void check_places(const World &world, const Layer &layer, int64_t size, int64_t count) {
+  const int32_t id = static_cast<int32_t>(&layer - world.layers.data());
+  const std::vector<bool> all(static_cast<size_t>(layer.numel() / size), true);
+  std::vector<bool> expected(static_cast<size_t>(layer.numel()), false);
+  for (int64_t k : drawn({world.seed, id, 0, layer.draws}, all, count)) {
+    for (int64_t i = k * size; i < (k + 1) * size; ++i) expected[static_cast<size_t>(i)] = true;
+  }
+  if (mask_now(layer) != expected) prop::mismatch(layer.name + ": other places were drawn");
+}
+
+void check_drawn(const World &world, const Layer &layer, const Init &init, double density) {
   const std::vector<bool> mask = mask_now(layer);
   const int64_t kernel = is_structured_init(init.options.mode) ? layer.kernel() : 1;
   if (!whole_kernels(mask, kernel)) prop::mismatch(layer.name + ": a kernel is torn");
@@ -151,15 +188,16 @@ void check_drawn(const Layer &layer, const Init &init, double density) {
     if (density == 1) prop::same(layer.name + ": ones", layer.numel(), ones(mask));
     return;
   }
-  const int64_t expected =
-      round_count(density * static_cast<double>(layer.numel() / kernel)) * kernel;
-  prop::same(layer.name + ": ones", expected, ones(mask));
+  const int64_t expected = round_count(density * static_cast<double>(layer.numel() / kernel));
+  prop::same(layer.name + ": ones", expected * kernel, ones(mask));
+  check_places(world, layer, kernel, expected);
 }
 
 void check_initial_mask(const World &world, const Layer &layer, const Init &init) {
   const size_t l = static_cast<size_t>(&layer - world.layers.data());
   if (init.options.mode == SPK_INIT_LOTTERY_TICKET_DIST) {
     prop::same(layer.name + ": ones", init.counts[l], ones(mask_now(layer)));
+    check_places(world, layer, 1, init.counts[l]);
     return;
   }
   for (int64_t i = 0; i < layer.numel(); ++i) {
@@ -192,7 +230,7 @@ void expect_initialised(World &world, const Init &init, const std::vector<double
       continue;
     }
     if (!told.empty()) {
-      check_drawn(layer, init, told[l]);
+      check_drawn(world, layer, init, told[l]);
       near(layer.name + ": requested density", told[l],
            world.stats(static_cast<int32_t>(l)).requested_density);
     } else {
@@ -204,6 +242,8 @@ void expect_initialised(World &world, const Init &init, const std::vector<double
       if (free) layer.mask->expect_bits(i, layer.mask->live_bits(i) != 0 ? 1 : 0);
     }
     expect_masked(layer.weight, mask_now(layer));
+    const bool draws = !told.empty() || init.options.mode == SPK_INIT_LOTTERY_TICKET_DIST;
+    if (draws) ++layer.draws;
   }
 }
 
@@ -359,7 +399,7 @@ void expect_masks(const World &world, const Expected &e) {
   }
 }
 
-void check_sums(const World &world, const Expected &e, const spk_update_report &report) {
+void check_sums(const Expected &e, const spk_update_report &report) {
   int64_t removed = 0;
   int64_t grown = 0;
   int64_t requested = 0;
@@ -370,9 +410,7 @@ void check_sums(const World &world, const Expected &e, const spk_update_report &
   }
   prop::same("report: removed", removed, report.removed);
   prop::same("report: grown", grown, report.grown);
-  if (world.modes.grow != SPK_GROW_NONE) {
-    prop::same("report: requested growth", requested, report.requested_grown);
-  }
+  prop::same("report: requested growth", requested, report.requested_grown);
 }
 
 void check_growth(World &world, const spk_update_report &report) {
@@ -421,7 +459,7 @@ void check_update(World &world, Doubts &doubts) {
   expect_grown(world, e);
   expect_weights(world, e);
   expect_masks(world, e);
-  check_sums(world, e, report);
+  check_sums(e, report);
   world.c.verify();
   check_growth(world, report);
 }

@@ -1,5 +1,5 @@
-/* Random places: how many, where they may be, and that no place is preferred. The generator's
- * numbering is not public, so nothing here asks for particular ones. */
+/* Random places: how many, where they may be, and that no place is preferred. Which ones they are is
+ * for the random runs to say, which have the generator. */
 #include "net.h"
 
 /* Sum of (observed - expected)^2 / expected when each of `trials` draws takes `drawn` of `count`

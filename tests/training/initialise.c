@@ -239,12 +239,36 @@ static void initialising_again_draws_afresh(void **state) {
   release_net(&net);
 }
 
+/* Layers that left stay out, and count as if they left now. */
+static void initialising_again_keeps_out_who_left(void **state) {
+  (void)state;
+  const int32_t modes[] = {SPK_INIT_RANDOM, SPK_INIT_STRUCT_RANDOM,
+                           SPK_INIT_STRUCT_ERDOS_RENYI_KERNEL};
+  for (int64_t m = 0; m < COUNT(modes); ++m) {
+    struct net net;
+    create(&net);
+    initialise(&net, modes[m], 0.6);
+    const struct arrays first = net.a;
+    const int64_t baseline = spk_masking_baseline(net.masking);
+    refill(&net, 1);
+    initialise(&net, modes[m], 0.6);
+    assert_int_equal(spk_masking_baseline(net.masking), baseline);
+    assert_memory_not_equal(net.a.mask, first.mask, sizeof first.mask);
+    const int leaver = m == 0 ? 0 : 1;
+    for (int l = 0; l < LAYERS; ++l) {
+      assert_int_equal(spk_masking_has_layer(net.masking, l), l != leaver);
+    }
+    release_net(&net);
+  }
+}
+
 static void facts_before_initialisation(void **state) {
   (void)state;
   struct net net;
   create(&net);
   assert_near(stats_of(&net, 1).requested_density, 1, 0);
   assert_int_equal(stats_of(&net, 1).numel, 48);
+  assert_int_equal(stats_of(&net, 1).nonzeros, 48);
   assert_int_equal(spk_masking_layer_count(net.masking), LAYERS);
   assert_int_equal(spk_masking_find(net.masking, "fc.weight"), 1);
   assert_int_equal(spk_masking_find(net.masking, "fc"), -1);
@@ -342,7 +366,9 @@ static void refuses_layers_of_rank_one(void **state) {
   memcpy(layers, net.layers, sizeof net.layers);
   layers[LAYERS] =
       (spk_layer){.struct_size = sizeof(spk_layer), .weight = F32(data), .mask = U8(mask)};
-  const int32_t modes[] = {SPK_INIT_ERDOS_RENYI, SPK_INIT_ERDOS_RENYI_KERNEL};
+  const int32_t modes[] = {SPK_INIT_ERDOS_RENYI, SPK_INIT_ERDOS_RENYI_KERNEL,
+                           SPK_INIT_STRUCT_RANDOM, SPK_INIT_STRUCT_ERDOS_RENYI,
+                           SPK_INIT_STRUCT_ERDOS_RENYI_KERNEL};
   for (int64_t m = 0; m < COUNT(modes); ++m) {
     const spk_init_options init = init_of(modes[m], 0.5);
     assert_refused(&net, SPK_INVALID_ARGUMENT, "fc.bias|rank|1",
@@ -391,6 +417,7 @@ int main(void) {
       TEST(any_byte_that_is_not_zero_keeps),
       TEST(lottery_ticket_counts_are_exact),
       TEST(initialising_again_draws_afresh),
+      TEST(initialising_again_keeps_out_who_left),
       TEST(facts_before_initialisation),
       TEST(refuses_options),
       TEST(refuses_counts),

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "philox.hpp"
+
 namespace training {
 
 int64_t floor_count(double x) {
@@ -316,6 +318,21 @@ Places strongest(const std::vector<double> &scores, const std::vector<bool> &can
   std::erase_if(places, [&](int64_t i) { return std::isnan(scores[static_cast<size_t>(i)]); });
   std::stable_sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
     return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)];
+  });
+  return first_of(std::move(places), count);
+}
+
+Places drawn(const Draw &draw, const std::vector<bool> &candidate, int64_t count) {
+  std::vector<uint64_t> word(candidate.size());
+  for (size_t i = 0; i < word.size(); ++i) {
+    const Counter numbers = philox(
+        {static_cast<uint32_t>(draw.layer), draw.purpose, draw.number, static_cast<uint32_t>(i)},
+        key_of(draw.seed));
+    word[i] = uint64_t{numbers[1]} << 32 | numbers[0];
+  }
+  Places places = listed(candidate);
+  std::stable_sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
+    return word[static_cast<size_t>(a)] < word[static_cast<size_t>(b)];
   });
   return first_of(std::move(places), count);
 }

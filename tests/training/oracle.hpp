@@ -104,6 +104,16 @@ Places weakest(const std::vector<double> &scores, const std::vector<bool> &candi
 Places strongest(const std::vector<double> &scores, const std::vector<bool> &candidate,
                  int64_t count);
 
+// The `count` candidates with the smallest words of Philox, of equal ones the lower. The counter is
+// (layer, purpose, draw, place), and a word is made of the first two numbers of a block.
+struct Draw {
+  uint64_t seed;
+  int32_t layer;
+  uint32_t purpose;  // 0 for first masks, 1 for growth
+  uint32_t number;
+};
+Places drawn(const Draw &draw, const std::vector<bool> &candidate, int64_t count);
+
 std::vector<double> magnitudes(const std::vector<double> &values);
 // Kernels with an active place, and those with none.
 std::vector<bool> active_kernels(const std::vector<bool> &mask, int64_t kernel);

@@ -138,6 +138,9 @@ static void add_refuses(void **state) {
   assert_int_equal(id, -7);
   assert_ok(spk_masking_add(n.masking, "x", view, &id));
   assert_int_equal(id, 3);
+  /* Names are unique among all ever added. */
+  assert_ok(spk_masking_remove(n.masking, "fc.weight"));
+  assert_told(bad, "name|fc.weight", spk_masking_add(n.masking, "fc.weight", view, NULL));
 }
 
 static void add_comes_too_late(void **state) {
@@ -343,6 +346,17 @@ static void moments_come_in_pairs(void **state) {
   assert_refused(&n, bad, "fc.weight|adam_m1", run_update(n.masking, layers, LAYERS));
 }
 
+/* Where momentum is read, two of them would leave open which. */
+static void momentum_comes_once(void **state) {
+  (void)state;
+  static float first[MOST_MEMORY], second[MOST_MEMORY];
+  spk_layer layers[LAYERS];
+  memcpy(layers, n.layers, sizeof layers);
+  layers[1].adam_m1 = F32(first);
+  layers[1].adam_m2 = F32(second);
+  assert_refused(&n, bad, "fc.weight|momentum|adam_m1", run_update(n.masking, layers, LAYERS));
+}
+
 /* --- what modes need ---------------------------------------------------------------------------- */
 
 static void expect_missing(int32_t prune, int32_t redistribute, int32_t grow, bool gradient,
@@ -437,6 +451,7 @@ int main(void) {
       REFUSAL_TEST(calls_refuse_overlap),
       REFUSAL_TEST(gradient_and_momentum_may_not_be_one),
       REFUSAL_TEST(moments_come_in_pairs),
+      REFUSAL_TEST(momentum_comes_once),
       TEST(missing_gradients_are_named),
       TEST(missing_momentum_is_named),
       TEST(what_no_mode_needs_may_be_missing),

@@ -202,7 +202,8 @@ void prune_each(const World &world, Expected &e, Doubts &doubts) {
       const bool said = gradual.empty();
       const int64_t kernels = said ? ceil_count(asked / static_cast<double>(size)) : -1;
       e.removed.push_back(prune_kernels(world, e, i, kernels));
-      e.requested_removed.push_back(-1);
+      // Kernels times their size, whole or not.
+      e.requested_removed.push_back(said ? kernels * size : -1);
     } else {
       e.removed.push_back(weakest(scores_of(world, e, i), layer.mask, count));
       e.requested_removed.push_back(count);
@@ -312,7 +313,7 @@ void expect_kernel_requests(const World &world, Expected &e, int64_t total) {
 
 void expect_requests(World &world, Expected &e, Doubts &doubts) {
   if (world.modes.grow == SPK_GROW_NONE) {
-    e.requested_grown.assign(e.size(), -1);
+    e.requested_grown.assign(e.size(), 0);
     return;
   }
   std::vector<int64_t> lost = lost_places(e);
@@ -343,23 +344,6 @@ void expect_requests(World &world, Expected &e, Doubts &doubts) {
 
 namespace {
 
-std::vector<bool> mask_now(const Layer &layer) {
-  std::vector<bool> mask;
-  for (int64_t i = 0; i < layer.numel(); ++i) mask.push_back(layer.mask->live_bits(i) != 0);
-  return mask;
-}
-
-// Which places are random; that all survivors stay and how many came is not.
-std::vector<bool> grown_at_random(const World &world, const Expected &e, size_t i) {
-  const std::vector<bool> now = mask_now(layer_of(world, e, i));
-  for (size_t at = 0; at < now.size(); ++at) {
-    if (e.pruned[i][at] && !now[at]) {
-      prop::mismatch(name_of(world, e, i, "random growth removed place ") + std::to_string(at));
-    }
-  }
-  return now;
-}
-
 std::vector<bool> grown_kernels(const World &world, const Expected &e, size_t i) {
   const int64_t size = layer_of(world, e, i).kernel();
   const std::vector<bool> candidates = negated(active_kernels(e.pruned[i], size));
@@ -373,7 +357,14 @@ std::vector<bool> grown_kernels(const World &world, const Expected &e, size_t i)
   return after;
 }
 
-std::vector<bool> grown(const World &world, const Expected &e, size_t i) {
+// Nothing is drawn, nor counted as a draw, where nothing grows.
+Places drawn_growth(World &world, int32_t id, const std::vector<bool> &candidates, int64_t count) {
+  if (count == 0) return {};
+  Layer &layer = world.layers[static_cast<size_t>(id)];
+  return drawn({world.seed, id, 1, layer.draws++}, candidates, count);
+}
+
+std::vector<bool> grown(World &world, const Expected &e, size_t i) {
   const std::vector<bool> candidates = negated(e.pruned[i]);
   const int64_t requested = e.requested_grown[i];
   const size_t l = static_cast<size_t>(e.ids[i]);
@@ -381,7 +372,7 @@ std::vector<bool> grown(const World &world, const Expected &e, size_t i) {
     case SPK_GROW_NONE:
       return e.pruned[i];
     case SPK_GROW_RANDOM:
-      return grown_at_random(world, e, i);
+      return with(e.pruned[i], drawn_growth(world, e.ids[i], candidates, requested));
     case SPK_GROW_GRADIENT:
       return with(e.pruned[i], strongest(magnitudes(e.before[i].gradient), candidates, requested));
     case SPK_GROW_MOMENTUM:

@@ -194,6 +194,7 @@ std::string World::description() const {
 
 void World::make_modes() {
   Random &random = c.random;
+  seed = random.bits();
   modes.prune = static_cast<int>(random.between(SPK_PRUNE_MAGNITUDE, SPK_PRUNE_CALLBACK));
   modes.redistribute =
       static_cast<int>(random.between(SPK_REDISTRIBUTE_NONE, SPK_REDISTRIBUTE_CALLBACK));
@@ -281,9 +282,7 @@ void World::make_buffers() {
 
 MaskingHandle World::another() {
   const ScheduleHandle its_schedule = new_schedule();
-  // The seed follows from the case, but not from how many numbers were drawn.
-  const spk_masking_options options =
-      options_for(modes, static_cast<uint64_t>(schedule.t_max) << 33 | layers.size(), *this);
+  const spk_masking_options options = options_for(modes, seed, *this);
   MaskingHandle made;
   c.require(spk_masking_create(its_schedule.get(), &options, made.out()), "spk_masking_create");
   for (int32_t l = 0; l < count(); ++l) {
@@ -358,28 +357,19 @@ Mix calm_mix(Random &random) {
 
 }  // namespace
 
-// `narrow`: only what a float can hold, for scores may be floats.
-void World::fill_values(Buffer &buffer, bool summed, bool narrow) {
-  Mix mix = summed || narrow ? calm_mix(c.random) : prop::random_mix(c.random);
-  if (narrow && !summed && c.random.one_in(4)) mix = prop::kSpecial;
-  prop::fill(c.random, buffer, mix);
-  if (!narrow || buffer.dtype() != SPK_F64) return;
-  for (int64_t i = 0; i < buffer.numel(); ++i) {
-    const double value = prop::decode(SPK_F64, buffer.live_bits(i));
-    if (!std::isnan(value)) buffer.set(i, prop::round_to(SPK_F32, value));
-  }
+void World::fill_values(Buffer &buffer, bool summed) {
+  prop::fill(c.random, buffer, summed ? calm_mix(c.random) : prop::random_mix(c.random));
 }
 
 void World::fill_layer(Layer &layer) {
-  const bool narrow = layer.model.dtype != SPK_F64;
-  fill_values(*layer.weight, modes.prune == SPK_PRUNE_STRUCT_MAGNITUDE_MEAN, false);
+  fill_values(*layer.weight, modes.prune == SPK_PRUNE_STRUCT_MAGNITUDE_MEAN);
   const bool summed_gradient = modes.redistribute == SPK_REDISTRIBUTE_GRADIENT ||
                                modes.grow == SPK_GROW_STRUCT_GRADIENT_MEAN;
-  if (layer.gradient != nullptr) fill_values(*layer.gradient, summed_gradient, narrow);
+  if (layer.gradient != nullptr) fill_values(*layer.gradient, summed_gradient);
   const bool summed_momentum = modes.redistribute == SPK_REDISTRIBUTE_MOMENTUM;
-  if (layer.momentum != nullptr) fill_values(*layer.momentum, summed_momentum, narrow);
+  if (layer.momentum != nullptr) fill_values(*layer.momentum, summed_momentum);
   if (layer.m1 == nullptr) return;
-  fill_values(*layer.m1, summed_momentum, narrow);
+  fill_values(*layer.m1, summed_momentum);
   // Second moments are squares.
   prop::fill(c.random, *layer.m2, calm_mix(c.random));
   for (int64_t i = 0; i < layer.numel(); ++i) {

@@ -33,6 +33,8 @@ struct Layer {
   const Dims &shape() const { return model.view.shape; }
   int64_t numel() const { return prop::product(shape()); }
   int64_t kernel() const { return kernel_size(shape()); }
+  // How often places of this layer were drawn.
+  uint32_t draws = 0;
   // As the call found it.
   LayerData before() const;
 };
@@ -72,6 +74,7 @@ class World {
 
   Case &c;
   Modes modes;
+  uint64_t seed = 0;
   ScheduleModel schedule;
   int64_t position = 0;
   std::vector<Layer> layers;
@@ -107,7 +110,7 @@ class World {
   void make_schedule();
   ScheduleHandle new_schedule();
   void fill_layer(Layer &layer);
-  void fill_values(Buffer &buffer, bool summed, bool narrow);
+  void fill_values(Buffer &buffer, bool summed);
   std::string description() const;
 };
 
