@@ -12,13 +12,14 @@ Ref<Block> kernel_blocks(const MaskedLayer &layer) {
   return make_block(layer.view, shape, "kernel");
 }
 
+// `out` is one after the other.
 void means(Call &call, const Grid &grid, const GridArray &out) {
-  const auto count = static_cast<double>(grid.numel_per_block);
   for_each_reduced(call, grid, kSumSigned, 0.0, [&](const Rect &rect, const double *sums) {
-    for_each_block(rect, [&](int64_t number, const Extents &block) {
-      *reinterpret_cast<double *>(out.data + dot(block, out.step)) = sums[number] / count;
-    });
+    store(call.kernels(), rect, sums, out);
   });
+  auto *means = reinterpret_cast<double *>(out.data);
+  const auto count = static_cast<double>(grid.numel_per_block);
+  for (int64_t i = 0; i < grid.numblk(); ++i) means[i] /= count;
 }
 
 }  // namespace
