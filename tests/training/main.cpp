@@ -14,7 +14,7 @@ namespace training {
 
 namespace {
 
-constexpr int64_t kDefaultCases = 12000;
+constexpr int64_t kDefaultCases = 10000;
 constexpr uint64_t kDefaultSeed = 20261121;
 constexpr int64_t kMostFailures = 10;
 // One case in so many has layers that cross the pieces into which the library may cut its work.
