@@ -86,10 +86,19 @@ T read_struct(const T *given, const T &defaults, const char *name) {
   return result;
 }
 
-// Writes as many fields as the caller's struct has.
-void write_report(spk_report *report, spk_report facts);
+// Writes as many fields as the caller's struct has; NULL asks for none.
+template <typename T>
+void write_struct(T *given, T facts) {
+  if (!given) return;
+  facts.struct_size = given->struct_size;
+  std::memcpy(given, &facts, std::min(facts.struct_size, sizeof facts));
+}
+inline void write_report(spk_report *report, const spk_report &facts) {
+  write_struct(report, facts);
+}
 // Refuses a report that could not be written.
-inline void check_report(const spk_report *report) {
+template <typename Report>
+void check_report(const Report *report) {
   if (report) check_struct_size(*report, "report");
 }
 

@@ -23,12 +23,6 @@ spk_status remember(spk_status status, const char *message) noexcept {
   return status;
 }
 
-void write_report(spk_report *report, spk_report facts) {
-  if (!report) return;
-  facts.struct_size = report->struct_size;
-  std::memcpy(report, &facts, std::min(report->struct_size, sizeof facts));
-}
-
 }  // namespace spk::capi
 
 extern "C" {

@@ -23,7 +23,8 @@ bool same(const Footprint &a, const Footprint &b) {
 
 }  // namespace
 
-std::string Buffers::label(const char *name, int index) {
+std::string Buffers::label(const char *name, int index) const {
+  if (namer_) return namer_(name, index);
   return index < 0 ? std::string(name) : cat(name, "[", index, "]");
 }
 
@@ -56,9 +57,8 @@ void check_buffer(const std::string &label, const spk_buffer &buffer, int64_t nu
 
 }  // namespace
 
-LeafData Buffers::leaf(const char *name, int index, const spk_buffer &buffer, const Leaf &leaf,
+LeafData Buffers::leaf(const char *name, int index, const spk_buffer &buffer, const View &view,
                        Access access, int32_t dtype, bool contiguous) {
-  const View &view = *leaf.view;
   const std::string where = label(name, index);
   const bool fits = dtype == kAnyFloat ? is_float(buffer.dtype)
                                        : buffer.dtype == (dtype == 0 ? view.dtype : dtype);
@@ -135,7 +135,8 @@ Buffers::Leaves Buffers::leaves(const char *name, const spk_buffer *buffers, int
   Leaves result(&memory_);
   result.reserve(leaves.size());
   for (size_t i = 0; i < leaves.size(); ++i) {
-    result.push_back(leaf(name, static_cast<int>(i), buffers[i], *leaves[i], access, dtype, false));
+    result.push_back(
+        leaf(name, static_cast<int>(i), buffers[i], *leaves[i]->view, access, dtype, false));
   }
   return result;
 }
@@ -147,7 +148,8 @@ Buffers::Leaves Buffers::contiguous_leaves(const char *name, const spk_buffer *b
   Leaves result(&memory_);
   result.reserve(leaves.size());
   for (size_t i = 0; i < leaves.size(); ++i) {
-    result.push_back(leaf(name, static_cast<int>(i), buffers[i], *leaves[i], access, dtype, true));
+    result.push_back(
+        leaf(name, static_cast<int>(i), buffers[i], *leaves[i]->view, access, dtype, true));
   }
   return result;
 }
@@ -202,6 +204,9 @@ ArrayData Buffers::array_at(const char *name, const spk_buffer *buffers, int32_t
 }
 
 Decision Buffers::conflict(const Use &a, const Use &b) {
+  if (a.access == Access::kAlone || b.access == Access::kAlone) {
+    return share_a_byte(a.footprint, b.footprint);
+  }
   if (a.access == Access::kRead && b.access == Access::kRead) return Decision::kNo;
   const bool sisters = a.name == b.name;  // leaves of one argument, which is named once
   const bool written = a.access == Access::kWrite || b.access == Access::kWrite;

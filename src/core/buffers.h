@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory_resource>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/block.h"
@@ -33,12 +36,18 @@ enum class Access {
   kRead,   // may share bytes with anything else that is only read
   kLeaf,   // only read, but leaves of one call never share bytes
   kWrite,  // shares bytes with nothing but itself
+  kAlone,  // shares bytes with nothing, not even itself in another role
 };
 
 // Collects the buffers of one call. Everything is checked before anything is written.
 class Buffers {
  public:
   using Leaves = std::pmr::vector<LeafData>;
+  // What messages call a buffer, by the name and the index that it was brought with.
+  using Namer = std::function<std::string(const char *name, int index)>;
+
+  Buffers() = default;
+  explicit Buffers(Namer namer) : namer_(std::move(namer)) {}
 
   // One buffer per leaf. `dtype` 0 = that of the leaf's view, kAnyFloat = any float dtype.
   static constexpr int32_t kAnyFloat = -1;
@@ -58,6 +67,16 @@ class Buffers {
   ArrayData array_at(const char *name, const spk_buffer *buffers, int32_t index, int64_t numel,
                      std::initializer_list<int32_t> dtypes, Access access);
 
+  // The same for a buffer that is called by a name and a number of its own: see `Namer`.
+  LeafData leaf_of(const char *name, int index, const spk_buffer &buffer, const View &view,
+                   Access access, int32_t dtype) {
+    return leaf(name, index, buffer, view, access, dtype, false);
+  }
+  ArrayData array_of(const char *name, int index, const spk_buffer &buffer, int64_t numel,
+                     std::initializer_list<int32_t> dtypes, Access access) {
+    return checked_array(name, index, &buffer, numel, dtypes, access);
+  }
+
   // Refuses buffers that share bytes although one of them is written. The last check of a call.
   void check_overlap();
 
@@ -71,14 +90,15 @@ class Buffers {
     size_t order;        // in which it was brought
   };
 
-  LeafData leaf(const char *name, int index, const spk_buffer &buffer, const Leaf &leaf,
+  LeafData leaf(const char *name, int index, const spk_buffer &buffer, const View &view,
                 Access access, int32_t dtype, bool contiguous);
   ArrayData checked_array(const char *name, int index, const spk_buffer *buffer, int64_t numel,
                           std::initializer_list<int32_t> dtypes, Access access);
   void add_use(const char *name, int index, Access access, Footprint footprint);
   static Decision conflict(const Use &a, const Use &b);
-  static std::string label(const char *name, int index);
+  std::string label(const char *name, int index) const;
 
+  Namer namer_;
   // Most calls bring few buffers: their descriptions live on the stack.
   std::byte storage_[16 << 10];
   std::pmr::monotonic_buffer_resource memory_{storage_, sizeof storage_};

@@ -44,19 +44,6 @@ void gather_words(Nest *nest, KeyWidth width, const std::byte *from, std::byte *
   copy_words<uint64_t>(*nest, from, to);
 }
 
-// Well mixed bits of a number (Steele, Lea and Flood, 2014: SplitMix).
-uint64_t mixed(uint64_t number) {
-  number = (number + 1) * 0x9e3779b97f4a7c15;
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-  return number ^ (number >> 31);
-}
-
-// A number below `limit`, by random bits.
-int64_t below(uint64_t random, int64_t limit) {
-  return static_cast<int64_t>((random >> 32) % static_cast<uint64_t>(limit));
-}
-
 // A part of a box, about one in `rate` of its entries.
 Rect part_of(const Rect &box, int64_t rate, uint64_t random) {
   Rect part = box;
@@ -329,27 +316,19 @@ int64_t KeyStream::sample(Scratch &scratch, int64_t number, int64_t rate, int64_
                           std::byte *out) const {
   const int64_t size = form_.bytes();
   const Chunk box = chunk(number);
-  const uint64_t random = mixed(static_cast<uint64_t>(number));
+  const auto seed = static_cast<uint64_t>(number);
   const int64_t n = box.positions.count();
   const bool is_there =
       lies_in_memory() && is_run(box.positions.extent, place_of(box.member).step, size);
   if (!is_there) {
-    const Chunk part{box.member, part_of(box.positions, rate, random)};
+    const Chunk part{box.member, part_of(box.positions, rate, mixed(seed))};
     const Words some = words(scratch, part).words();
     const int64_t taken = std::min(some.count, room);
     std::copy_n(static_cast<const std::byte *>(some.data), taken * size, out);
     return taken;
   }
-  // A line from each of equal parts.
-  const int64_t line = kLine / size;
-  const auto *from = static_cast<const std::byte *>(words(scratch, box).words().data);
-  int64_t taken = 0;
-  for (int64_t first = 0; first + line * rate <= n && taken + line <= room; first += line * rate) {
-    const int64_t at = first + line * below(mixed(random + static_cast<uint64_t>(first)), rate);
-    std::copy_n(from + at * size, kLine, out + taken * size);
-    taken += line;
-  }
-  return taken;
+  const void *from = words(scratch, box).words().data;
+  return sample_lines(static_cast<const std::byte *>(from), n, size, seed, rate, room, out);
 }
 
 int64_t KeyStream::first_position(const Chunk &chunk) const {

@@ -128,6 +128,7 @@ class KeyStream {
   const KeyForm &form() const { return form_; }
   int64_t chunks() const { return chunks_; }
   Chunk chunk(int64_t number) const;
+  static int64_t size(const Chunk &chunk) { return chunk.positions.count(); }
 
   // The words of a chunk, or of any other box of a member's positions, row-major: where they are, or
   // in `scratch`.

@@ -48,6 +48,11 @@ KeyForm KeyForm::of_scores(int32_t score_dtype) {
   return {kKeys32, {0xffffffff, 0xff800001}, SPK_F32, false};
 }
 
+KeyForm KeyForm::of_keys(KeyWidth width) {
+  const uint64_t all = ~uint64_t{0} >> (64 - 8 * bytes_of(width));
+  return {width, {all, all - 1}, 0, false};
+}
+
 double KeyForm::score_of(const Kernels &all, uint64_t key) const {
   if (key == rule.highest) return std::numeric_limits<double>::quiet_NaN();
   if (!magnitudes) {
@@ -72,6 +77,30 @@ Selection Selection::at(const Cut &cut, int64_t k, int32_t ties) {
   selection.selected.kept = ties == SPK_TIES_KEEP_ALL ? cut.above + cut.equal : k;
   selection.selected.ties = cut.splits_ties(k) ? cut.equal : 0;
   return selection;
+}
+
+// --- samples ----------------------------------------------------------------------------------
+
+uint64_t mixed(uint64_t number) {
+  number = (number + 1) * 0x9e3779b97f4a7c15;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+int64_t sample_lines(const std::byte *words, int64_t count, int64_t size, uint64_t seed,
+                     int64_t rate, int64_t room, std::byte *out) {
+  constexpr int64_t kLineBytes = 64;
+  const uint64_t random = mixed(seed);
+  const int64_t line = kLineBytes / size;
+  int64_t taken = 0;
+  for (int64_t first = 0; first + line * rate <= count && taken + line <= room;
+       first += line * rate) {
+    const int64_t at = first + line * below(mixed(random + static_cast<uint64_t>(first)), rate);
+    std::copy_n(words + at * size, kLineBytes, out + taken * size);
+    taken += line;
+  }
+  return taken;
 }
 
 // --- in memory --------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ struct KeyForm {
   static KeyForm of_elements(int32_t dtype);
   // Made by KeyKernels::score_keys from scores of this dtype.
   static KeyForm of_scores(int32_t score_dtype);
+  // Keys that are numbers and nothing else (see kKeptKey).
+  static KeyForm of_keys(KeyWidth width);
 
   const KeyKernels &kernels(const Kernels &all) const { return all.keys[width]; }
   int64_t bytes() const { return bytes_of(width); }
@@ -74,5 +76,17 @@ class ScopeWords {
   KeyForm form_;
   Words words_;
 };
+
+// Samples words of `size` bytes that lie in memory: one cache line from each of equal parts, about
+// one word in `rate`, at places that depend on nothing but `seed`. Copies at most `room` words to
+// `out`; returns how many.
+int64_t sample_lines(const std::byte *words, int64_t count, int64_t size, uint64_t seed,
+                     int64_t rate, int64_t room, std::byte *out);
+// Well mixed bits of a number (Steele, Lea and Flood, 2014: SplitMix).
+uint64_t mixed(uint64_t number);
+// A number below `limit`, by random bits.
+inline int64_t below(uint64_t random, int64_t limit) {
+  return static_cast<int64_t>((random >> 32) % static_cast<uint64_t>(limit));
+}
 
 }  // namespace spk

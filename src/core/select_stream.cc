@@ -28,10 +28,11 @@ struct Histogram {
   }
 };
 
-// Finds the cut of one stream, in few passes over it.
+// Finds the cut of one stream, a KeyStream or a KeyArray, in few passes over it.
+template <typename Stream>
 class StreamSelector {
  public:
-  StreamSelector(Call &call, const KeyStream &stream)
+  StreamSelector(Call &call, const Stream &stream)
       : call_(call),
         stream_(stream),
         kernels_(stream.form().kernels(call.kernels())),
@@ -91,7 +92,7 @@ class StreamSelector {
                        int32_t *bins) const;
 
   Call &call_;
-  const KeyStream &stream_;
+  const Stream &stream_;
   const KeyKernels &kernels_;
   const KeyRule rule_;
   const int64_t size_;
@@ -109,7 +110,8 @@ class StreamSelector {
 
 // Two keys of a sample, to either side of where the k-th should be: as far as sampling errs at
 // worst, but not so far that what is between would not fit.
-Bracket StreamSelector::guess(int64_t k) {
+template <typename Stream>
+Bracket StreamSelector<Stream>::guess(int64_t k) {
   constexpr double kDeviations = 4.0;
   constexpr double kFill = 0.4;  // of the room, on either side
   Bracket guess{0, rule_.top()};
@@ -119,7 +121,7 @@ Bracket StreamSelector::guess(int64_t k) {
   const int64_t rate = std::max(kSampleRate, (n + most - 1) / most);
   used_ = 0;
   call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
-    const int64_t room = stream_.chunk(number).positions.count();
+    const int64_t room = Stream::size(stream_.chunk(number));
     std::byte *keys = take_keys(scratch, room);
     const int64_t taken = stream_.sample(scratch, number, rate, room, keys);
     const int64_t first = used_.fetch_add(taken, std::memory_order_relaxed);
@@ -144,7 +146,8 @@ Bracket StreamSelector::guess(int64_t k) {
 
 // --- counting ---------------------------------------------------------------------------------
 
-void StreamSelector::count(const Bracket &bracket) {
+template <typename Stream>
+void StreamSelector<Stream>::count(const Bracket &bracket) {
   bracket_ = bracket;
   used_ = 0;
   for_each_chunk([&](Scratch &scratch, int64_t number, const Words &words) {
@@ -159,7 +162,8 @@ void StreamSelector::count(const Bracket &bracket) {
 }
 
 // Keeps the keys inside the bracket while there is room.
-void StreamSelector::collect(const std::byte *keys, ChunkCounts *chunk) {
+template <typename Stream>
+void StreamSelector<Stream>::collect(const std::byte *keys, ChunkCounts *chunk) {
   const int64_t n = chunk->counts.between;
   if (n == 0) return;
   chunk->first = used_.fetch_add(n, std::memory_order_relaxed);
@@ -168,7 +172,8 @@ void StreamSelector::collect(const std::byte *keys, ChunkCounts *chunk) {
   }
 }
 
-bool StreamSelector::is_found(int64_t k) const {
+template <typename Stream>
+bool StreamSelector<Stream>::is_found(int64_t k) const {
   switch (total_.place_of(k)) {
     case Place::kAtHigh:
     case Place::kAtLow:
@@ -180,7 +185,8 @@ bool StreamSelector::is_found(int64_t k) const {
   }
 }
 
-Cut StreamSelector::cut(int64_t k) {
+template <typename Stream>
+Cut StreamSelector<Stream>::cut(int64_t k) {
   const int64_t from_high = total_.above + total_.at_high;
   switch (total_.place_of(k)) {
     case Place::kAtHigh:
@@ -198,7 +204,8 @@ Cut StreamSelector::cut(int64_t k) {
 
 // --- when the guess has missed ----------------------------------------------------------------
 
-StreamSelector::Interval StreamSelector::known_interval(int64_t k) const {
+template <typename Stream>
+typename StreamSelector<Stream>::Interval StreamSelector<Stream>::known_interval(int64_t k) const {
   const int64_t from_high = total_.above + total_.at_high;
   const int64_t from_low = from_high + total_.between + total_.at_low;
   switch (total_.place_of(k)) {
@@ -212,7 +219,9 @@ StreamSelector::Interval StreamSelector::known_interval(int64_t k) const {
 }
 
 // The bin of the interval that the k-th is in.
-StreamSelector::Interval StreamSelector::narrower(const Interval &interval, int64_t k) {
+template <typename Stream>
+typename StreamSelector<Stream>::Interval StreamSelector<Stream>::narrower(const Interval &interval,
+                                                                           int64_t k) {
   const int shift =
       std::max(0, static_cast<int>(std::bit_width(interval.high - interval.low)) - kHistogramBits);
   histogram_->clear();
@@ -232,7 +241,8 @@ StreamSelector::Interval StreamSelector::narrower(const Interval &interval, int6
 }
 
 // Keys that can be collected, or a single one.
-Bracket StreamSelector::narrow(int64_t k) {
+template <typename Stream>
+Bracket StreamSelector<Stream>::narrow(int64_t k) {
   Interval interval = known_interval(k);
   while (interval.inside > room_ && interval.low < interval.high) interval = narrower(interval, k);
   if (interval.low == interval.high) return {interval.low, interval.low};
@@ -241,7 +251,8 @@ Bracket StreamSelector::narrow(int64_t k) {
 
 // --- ties -------------------------------------------------------------------------------------
 
-int64_t StreamSelector::equal_in(int64_t number, uint64_t key) const {
+template <typename Stream>
+int64_t StreamSelector<Stream>::equal_in(int64_t number, uint64_t key) const {
   const ChunkCounts &chunk = chunks_[number];
   if (key == bracket_.high) return chunk.counts.at_high;
   if (key == bracket_.low) return chunk.counts.at_low;
@@ -250,20 +261,22 @@ int64_t StreamSelector::equal_in(int64_t number, uint64_t key) const {
   return kernels_.count(collected, {key, key}, nullptr).at_high;
 }
 
-int64_t StreamSelector::position_in_order(const Cut &cut, int64_t quota) const {
+template <typename Stream>
+int64_t StreamSelector<Stream>::position_in_order(const Cut &cut, int64_t quota) const {
   int64_t number = 0;
   for (int64_t equal = equal_in(0, cut.key); equal < quota; equal = equal_in(++number, cut.key)) {
     quota -= equal;
   }
   const Scratch::Frame frame(call_.scratch());
-  const KeyStream::Chunk chunk = stream_.chunk(number);
+  const typename Stream::Chunk chunk = stream_.chunk(number);
   const Words words = stream_.words(call_.scratch(), chunk).words();
   return stream_.first_position(chunk) + kernels_.find_equal(words, cut.key, quota);
 }
 
 // Counts the keys of a run of positions that are equal to a key, by position.
-void StreamSelector::count_positions(const Words &run, int64_t position, uint64_t key,
-                                     int64_t first, int shift, int32_t *bins) const {
+template <typename Stream>
+void StreamSelector<Stream>::count_positions(const Words &run, int64_t position, uint64_t key,
+                                             int64_t first, int shift, int32_t *bins) const {
   Words rest = run;
   const auto skip = [&](int64_t n) {
     rest.data = static_cast<const std::byte *>(rest.data) + n * size_;
@@ -279,7 +292,8 @@ void StreamSelector::count_positions(const Words &run, int64_t position, uint64_
 }
 
 // Positions of chunks that interleave: eleven bits a pass, over the chunks that have such keys.
-int64_t StreamSelector::search_position(const Cut &cut, int64_t quota) const {
+template <typename Stream>
+int64_t StreamSelector<Stream>::search_position(const Cut &cut, int64_t quota) const {
   const auto positions = static_cast<uint64_t>(stream_.count());
   int shift = std::max(0, static_cast<int>(std::bit_width(positions)) - kHistogramBits);
   int64_t first = 0;  // the position is in [first, first + (kHistogramBins << shift))
@@ -287,7 +301,7 @@ int64_t StreamSelector::search_position(const Cut &cut, int64_t quota) const {
     histogram_->clear();
     call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
       if (equal_in(number, cut.key) == 0) return;
-      const KeyStream::Chunk chunk = stream_.chunk(number);
+      const typename Stream::Chunk chunk = stream_.chunk(number);
       const ScopeWords words = stream_.words(scratch, chunk);
       int32_t *bins = scratch.take<int32_t>(kHistogramBins);
       std::fill_n(bins, kHistogramBins, 0);
@@ -303,7 +317,8 @@ int64_t StreamSelector::search_position(const Cut &cut, int64_t quota) const {
   }
 }
 
-uint64_t StreamSelector::largest_below(uint64_t key) const {
+template <typename Stream>
+uint64_t StreamSelector<Stream>::largest_below(uint64_t key) const {
   std::atomic<uint64_t> best{0};
   for_each_chunk([&](Scratch &, int64_t, const Words &words) {
     const uint64_t local = kernels_.largest_below(words, key);
@@ -314,12 +329,11 @@ uint64_t StreamSelector::largest_below(uint64_t key) const {
   return best;
 }
 
-}  // namespace
-
-Selection select_top(Call &call, const KeyStream &stream, int64_t k, int32_t ties) {
+template <typename Stream>
+Selection select_top_of(Call &call, const Stream &stream, int64_t k, int32_t ties) {
   if (Selection::is_trivial(k, stream.count())) return Selection::trivial(stream.form().rule, k);
   const Scratch::Frame frame(call.scratch());
-  StreamSelector selector(call, stream);
+  StreamSelector<Stream> selector(call, stream);
   const Cut cut = selector.find(k);
   Selection selection = Selection::at(cut, k, ties);
   if (Selection::needs_position(cut, k, ties)) {
@@ -328,9 +342,19 @@ Selection select_top(Call &call, const KeyStream &stream, int64_t k, int32_t tie
   return selection;
 }
 
+}  // namespace
+
+Selection select_top(Call &call, const KeyStream &stream, int64_t k, int32_t ties) {
+  return select_top_of(call, stream, k, ties);
+}
+
+Selection select_top(Call &call, const KeyArray &keys, int64_t k, int32_t ties) {
+  return select_top_of(call, keys, k, ties);
+}
+
 uint64_t kth_largest(Call &call, const KeyStream &stream, int64_t k, uint64_t *next) {
   const Scratch::Frame frame(call.scratch());
-  StreamSelector selector(call, stream);
+  StreamSelector<KeyStream> selector(call, stream);
   const Cut cut = selector.find(k);
   if (next) *next = cut.splits_ties(k) ? cut.key : selector.largest_below(cut.key);
   return cut.key;

@@ -18,6 +18,7 @@ const Kernels *make_table() {
   fill_conditioned(table);
   fill_conditioned_elements(table);
   fill_conditioned_panel(table);
+  fill_masked(table);
   fill_panel(table);
   fill_select(table);
   fill_select_few(table);

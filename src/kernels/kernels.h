@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/philox.h"
 #include "kernels/select_many.h"
 
 namespace spk {
@@ -24,6 +25,7 @@ enum Reduction {
   kMinMagnitude,     // NaN wins
   kMin,              // NaN wins, zeros become +0
   kMax,              // NaN wins, zeros become +0
+  kSumSigned,        // of x
   kSumExact,         // of |x|, compensated: for f64
   kSumSquaresExact,  // of (x * scale)^2, compensated: for f64
   kReductions
@@ -207,6 +209,31 @@ struct BlockKeysArgs {
   void *keys;
 };
 
+// Keys that are numbers and nothing else: 0 for what is left out, this for what is kept in any case.
+template <typename K>
+inline constexpr K kKeptKey = static_cast<K>(~K{0} - 1);
+
+// Elements that compete, by magnitude, as keys from 1 on.
+struct MaskedKeysArgs {
+  const void *words;    // as they lie in memory
+  const uint8_t *mask;  // which are active
+  int64_t n;
+  KeyRule rule;  // of magnitudes
+  void *keys;
+};
+
+// Inactive elements by Philox words of (counter, first + i), small ones first.
+struct RandomKeysArgs {
+  PhiloxKey key;
+  uint32_t counter[3];
+  uint32_t first;
+  int64_t n;
+  const uint8_t *mask;  // NULL: all are inactive
+  uint64_t *keys;
+};
+
+inline constexpr double kAdamEps = 1e-8;
+
 inline constexpr double kLeastExactRoot = 0x1p-450;
 
 struct Kernels {
@@ -265,6 +292,16 @@ struct Kernels {
   // Contiguous blocks, one after the other, of 2, 4, 8 or 16 elements.
   void (*block_keys_along[kDtypes][4])(const BlockKeysArgs &args);
   void (*mask_by_keys_along[kDtypes][4])(const BlockKeysArgs &args);
+  // Keys of the active elements, the others left out; of the inactive, the active kept and NaN left
+  // out. They return how many compete.
+  int64_t (*active_keys[kKeyWidths])(const MaskedKeysArgs &args);
+  int64_t (*inactive_keys[kKeyWidths])(const MaskedKeysArgs &args);
+  void (*random_keys)(const RandomKeysArgs &args);
+  // Mask bytes that are not 0; the sum of |x| where they are, in virtual lanes.
+  int64_t (*count_active)(const uint8_t *mask, int64_t n);
+  double (*sum_active)(const double *x, const uint8_t *mask, int64_t n);
+  // m1 / (sqrt(m2) + kAdamEps)
+  void (*adam_momentum)(const double *m1, const double *m2, int64_t n, double *out);
   SecularSums (*secular_sums)(const double *b, const double *r, int64_t n, double nu);
 };
 

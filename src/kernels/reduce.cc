@@ -40,6 +40,13 @@ struct Sum : Plain {
   static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
 };
 
+struct SumSigned : Plain {
+  static constexpr Reduction kWhat = kSumSigned;
+  static constexpr double kPad = 0.0;
+  static HWY_INLINE V Add(V sum, V x, V) { return hn::Add(sum, x); }
+  static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
+};
+
 struct SumSquares : Plain {
   static constexpr Reduction kWhat = kSumSquares;
   static constexpr double kPad = 0.0;
@@ -554,6 +561,7 @@ void FillDtype(DtypeIndex dtype, Kernels *table) {
   FillOne<T, MinMagnitude>(dtype, table);
   FillOne<T, Min>(dtype, table);
   FillOne<T, Max>(dtype, table);
+  FillOne<T, SumSigned>(dtype, table);
   FillOne<T, SumExact>(dtype, table);
   FillOne<T, SumSquaresExact>(dtype, table);
 }
@@ -705,6 +713,7 @@ void with_join(Reduction reduction, Fn &&fn) {
   switch (reduction) {
     case kCount:
     case kSum:
+    case kSumSigned:
     case kSumSquares:
       return fn(JoinSums());
     case kMaxMagnitude:

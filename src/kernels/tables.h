@@ -11,6 +11,7 @@ void fill_convert(Kernels *table);
 void fill_conditioned(Kernels *table);
 void fill_conditioned_elements(Kernels *table);
 void fill_conditioned_panel(Kernels *table);
+void fill_masked(Kernels *table);
 void fill_panel(Kernels *table);
 void fill_select(Kernels *table);
 void fill_select_few(Kernels *table);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The library exports the functions that the header declares, no more, no less.
-#     exported_symbols.sh HEADER LIBRARY
+# The library exports the functions that the headers declare, no more, no less.
+#     exported_symbols.sh LIBRARY HEADER...
 set -eu
 
 # The header without comments and preprocessor lines, one declaration a line.
@@ -25,12 +25,18 @@ exported() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-declared "$1" >"$work/declared"
-exported "$2" >"$work/exported"
-if [ ! -s "$work/declared" ]; then
-  echo "no declarations found in $1"
-  exit 1
-fi
+library=$1
+shift
+for header in "$@"; do
+  declared "$header" >"$work/declared_here"
+  if [ ! -s "$work/declared_here" ]; then
+    echo "no declarations found in $header"
+    exit 1
+  fi
+  cat "$work/declared_here" >>"$work/declared_all"
+done
+sort "$work/declared_all" >"$work/declared"
+exported "$library" >"$work/exported"
 if ! diff "$work/declared" "$work/exported"; then
   echo "< declared but not exported, > exported but not declared"
   exit 1
