@@ -5,7 +5,8 @@
  *   group lasso    training itself removes neurons: a proximal step after each SGD step
  *   conditioned    the same after each Adam step, in Adam's own metric
  *
- * Prints accuracy, density and exact counts before and after each. Exits with 1 if a count is not
+ * Prints accuracy, density and exact counts before and after each. Then trains it sparse from the
+ * start: static, SET, RigL, SNFS and gradual pruning, over ten seeds. Exits with 1 if a count is not
  * what was asked for, or if accuracy is lost.
  *
  *     digits [optdigits.csv]
@@ -17,6 +18,7 @@
 
 #include "digits_data.h"
 #include "perceptron.h"
+#include "sparse_training.h"
 #include "structure.h"
 
 enum { INIT_SEED = 1, NEURONS_KEPT = 24, DENSE_EPOCHS = 30, TUNE_EPOCHS = 15, LASSO_EPOCHS = 60 };
@@ -94,7 +96,7 @@ static void apply_weight_mask(const spk_block *block, spk_buffer weights, uint8_
         "spk_block_apply_keep_mask");
 }
 
-static void hold_weights(void *user, perceptron *net, const adam *state) {
+static void hold_weights(void *user, perceptron *net, adam *state) {
   (void)state;
   struct weight_masks *masks = user;
   apply_weight_mask(masks->structure->weights1, w1_buffer(net), masks->kept1);
@@ -153,7 +155,7 @@ struct neuron_mask {
   uint8_t pruned[HIDDEN];
 };
 
-static void hold_neurons(void *user, perceptron *net, const adam *state) {
+static void hold_neurons(void *user, perceptron *net, adam *state) {
   (void)state;
   struct neuron_mask *held = user;
   spk_buffer mask = {held->pruned, HIDDEN, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
@@ -227,7 +229,7 @@ static void shrink_neurons(struct lasso *lasso, perceptron *net, const spk_soft_
         "spk_block_soft_threshold");
 }
 
-static void shrink_plain(void *user, perceptron *net, const adam *state) {
+static void shrink_plain(void *user, perceptron *net, adam *state) {
   (void)state;
   shrink_neurons(user, net, NULL);
 }
@@ -235,7 +237,7 @@ static void shrink_plain(void *user, perceptron *net, const adam *state) {
 /* Adam divides each weight's step by its own h = sqrt(v)+eps, so the proximal step has to measure
  * distance with the same h. Weights of pixels that are never inked have no gradient, hence the
  * smallest h: they vanish even where their neuron survives. */
-static void shrink_conditioned(void *user, perceptron *net, const adam *state) {
+static void shrink_conditioned(void *user, perceptron *net, adam *state) {
   perceptron metric;
   adam_metric(state, &metric);
   spk_buffer conditioners[NEURON_LEAVES];
@@ -299,6 +301,7 @@ int main(int argc, char **argv) {
   group_lasso(&bench, "group lasso, Adam", ADAM, LASSO_ADAM_RATE, shrink_conditioned);
 
   structure_release(&structure);
+  failures += compare_sparse_training(&data);
   expect_count("handles still alive", spk_live_handles(), 0);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

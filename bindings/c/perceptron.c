@@ -105,10 +105,10 @@ void adam_metric(const adam *state, perceptron *metric) {
   }
 }
 
-static void adam_step(adam *state, perceptron *net, const perceptron *gradient, float rate) {
+static void adam_step(adam *state, perceptron *net, float rate) {
   ++state->step;
   for (int i = 0; i < PARAMETERS; ++i) {
-    float g = gradient->all[i];
+    float g = state->gradient.all[i];
     state->m.all[i] += (1.0f - ADAM_BETA1) * (g - state->m.all[i]);
     state->v.all[i] += (1.0f - ADAM_BETA2) * (g * g - state->v.all[i]);
   }
@@ -134,12 +134,11 @@ static void train_epoch(perceptron *net, adam *state, const struct digits *data,
                         const struct recipe *recipe) {
   for (int start = 0; start < TRAIN_IMAGES; start += BATCH) {
     int count = TRAIN_IMAGES - start < BATCH ? TRAIN_IMAGES - start : BATCH;
-    perceptron gradient;
-    batch_gradient(net, data, order + start, count, &gradient);
+    batch_gradient(net, data, order + start, count, &state->gradient);
     if (recipe->optimiser == ADAM) {
-      adam_step(state, net, &gradient, recipe->rate);
+      adam_step(state, net, recipe->rate);
     } else {
-      sgd_step(net, &gradient, recipe->rate);
+      sgd_step(net, &state->gradient, recipe->rate);
     }
     if (recipe->after_step != NULL) recipe->after_step(recipe->user, net, state);
   }

@@ -24,8 +24,10 @@ typedef union perceptron {
   float all[PARAMETERS];
 } perceptron;
 
-/* Running means of the gradient and of its square, before Adam's bias correction. */
+/* The last minibatch's gradient and, for Adam, the running means of gradients and of their squares
+ * before bias correction. */
 typedef struct adam {
+  perceptron gradient;
   perceptron m;
   perceptron v;
   int step;
@@ -35,7 +37,7 @@ enum optimiser { SGD, ADAM };
 
 /* Called after each step, with the optimiser's state: brings the weights back into the structure
  * that is wanted of them. */
-typedef void (*after_step_fn)(void *user, perceptron *net, const adam *state);
+typedef void (*after_step_fn)(void *user, perceptron *net, adam *state);
 
 struct recipe {
   enum optimiser optimiser;
