@@ -85,6 +85,8 @@ static void train_sparsely(void *user, perceptron *net, adam *state) {
   check(spk_masking_step(NULL, run->masking, layers, LAYERS), "spk_masking_step");
 }
 
+/* An update reads the schedule before the step that moves it on: the last one has to find gradual
+ * pruning at its end. */
 static spk_schedule *schedule_of(const struct run *run) {
   spk_schedule *schedule = NULL;
   if (run->method->gradual) {

@@ -36,7 +36,7 @@
  * equal sub-tensors, the pruning units. A *coupling* makes block i of several specs one unit.
  * A *scope* cuts a grid of blocks into groups that compete; a *leaf* is one block spec inside a
  * block, coupling or scope, in order of construction. Method: the Structured Sparsity
- * Specification (S3, arXiv 2604.11315).
+ * Specification (S3, arXiv 2604.11315). Dynamic sparse training has a header of its own, training.h.
  *
  * Rules that hold everywhere, and are not repeated below:
  *   - Handles describe, calls bring data. Handles are immutable and may be used from many

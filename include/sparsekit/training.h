@@ -11,19 +11,27 @@
  *
  *     spk_schedule *schedule = NULL;      // removes 30 % at first, less and less, none after 1000
  *     spk_schedule_create_cosine(0.3, 1000, 0.0, -1, &schedule);
- *     spk_masking_options options = {sizeof options};
- *     options.seed = 1;
+ *     spk_masking_options options = {.struct_size = sizeof options, .seed = 1};
  *     options.grow = SPK_GROW_GRADIENT;
+ *     options.dense_gradients = 1;        // updates leave the gradients and the momentum alone
  *     spk_masking *masking = NULL;
  *     spk_masking_create(schedule, &options, &masking);
- *     int32_t id = 0;
- *     spk_masking_add(masking, "conv1", view, &id);                 // and the other layers
- *     spk_masking_initialise(NULL, masking, layers, count, &init);  // masks at 10 % density
+ *     spk_masking_add(masking, "conv1", view, NULL);      // and the other layers, in this order
+ *
+ *     spk_layer layers[1] = {{.struct_size = sizeof(spk_layer)}};
+ *     layers[0].weight = (spk_buffer){weights, numel, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+ *     layers[0].gradient = (spk_buffer){gradients, numel, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+ *     layers[0].mask = (spk_buffer){mask, numel, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
+ *     spk_init_options init = {.struct_size = sizeof init, .density = 0.1};
+ *     init.mode = SPK_INIT_ERDOS_RENYI_KERNEL;            // the default leaves the first layer dense
+ *     spk_masking_initialise(NULL, masking, layers, 1, &init);
  *     for (int64_t t = 1; t <= steps; ++t) {
- *       ...                                                         // backward pass, optimiser step
- *       if (t % 100 == 0) spk_masking_update(NULL, masking, layers, count, NULL);
- *       spk_masking_step(NULL, masking, layers, count);
+ *       ...                                               // backward pass, optimiser step
+ *       if (t % 100 == 0) spk_masking_update(NULL, masking, layers, 1, NULL);
+ *       spk_masking_step(NULL, masking, layers, 1);
  *     }
+ *
+ * bindings/c/sparse_training.c is a whole program.
  *
  * The tour:
  *
@@ -80,7 +88,8 @@ SPK_API spk_status spk_schedule_create_linear(double prune_rate, int64_t t_max, 
  *     s(t) = final + (initial - final) (1 - (t - t_start) / (t_max - t_start))^3
  * from t_start to t_max, initial before, final after. The rate is max(0, s(t) - s(t - interval)).
  * A masking uses its own sparsity in place of s(t - interval), and its rate is a share of *all*
- * weights: what it prunes in total brings it to s(t) exactly.
+ * weights: what it prunes in total brings it to s(t) exactly. It goes with SPK_GROW_NONE; other
+ * growth brings back what was pruned.
  *   initial, final   sparsities in [0, 1]
  *   t_start          >= 0, < t_max
  *   interval         >= 1: steps from one update to the next
@@ -135,7 +144,8 @@ typedef struct spk_layer {
 } spk_layer;
 
 /* Every call that takes `layers` takes one for each id that spk_masking_add gave, in that order:
- * `nlayers` = spk_masking_layer_count. Those of removed layers are ignored and may be zeroed. */
+ * `nlayers` = spk_masking_layer_count. Those of removed layers are ignored and may be zeroed. Layers
+ * of equal shape that are brought in another order cannot be told apart. */
 
 /* ------------------------------------------------------------------------------------------
  * 3. Masking
@@ -194,7 +204,9 @@ typedef struct spk_masking_options {
   int32_t prune;           /* SPK_PRUNE_... */
   int32_t redistribute;    /* SPK_REDISTRIBUTE_... */
   int32_t grow;            /* SPK_GROW_... */
-  int32_t dense_gradients; /* 1: momentum and gradients are never masked */
+  int32_t dense_gradients; /* 1: momentum, moments and gradients are never masked. 0 zeroes them
+                              where the mask is 0, in steps (momentum and moments) and in updates
+                              (gradients too): for optimisers that must not move dead weights */
   spk_prune_fn prune_fn;
   void *prune_user;
   spk_reduce_fn prune_criterion;
@@ -219,7 +231,8 @@ SPK_API void spk_masking_release(spk_masking *masking);
  *   id     0, 1, 2, ... in the order of adding; an id is never used again. May be NULL */
 SPK_API spk_status spk_masking_add(spk_masking *masking, const char *name, const spk_view *view,
                                    int32_t *id);
-/* Removes the layer of this name; or all whose names contain `part`. Their masks are left alone.
+/* Removes the layer of this name; or all whose names contain `part`, which is not empty. Their masks
+ * are left alone.
  * The baseline becomes the nonzeros that the remaining layers had when last counted.
  *   removed   may be NULL; how many. None is an error */
 SPK_API spk_status spk_masking_remove(spk_masking *masking, const char *name);
@@ -266,7 +279,8 @@ SPK_API spk_schedule *spk_masking_schedule(const spk_masking *masking);
  * Zeroed fields mean the default. */
 typedef struct spk_init_options {
   size_t struct_size;    /* sizeof(spk_init_options) */
-  double density;        /* in [0, 1]; not read by RESUME and LOTTERY_TICKET... */
+  double density;        /* in [0, 1]; no default: 0 zeroes the weights. Not read by RESUME and
+                            LOTTERY_TICKET... */
   int32_t mode;          /* SPK_INIT_... */
   int32_t draw;          /* SPK_DRAW_...; modes that draw */
   const int64_t *counts; /* LOTTERY_TICKET_DIST: ones of each id's layer */
@@ -299,8 +313,9 @@ SPK_API spk_status spk_masking_densities(const spk_masking *masking,
 SPK_API spk_status spk_masking_apply(spk_context *context, const spk_masking *masking,
                                      const spk_layer *layers, int32_t nlayers, int32_t what);
 
-/* After an optimiser step: applies the masks to weights and, unless dense_gradients, to momentum;
- * moves the schedule on. */
+/* After an optimiser step: applies the masks to weights and, unless dense_gradients, to momentum and
+ * moments; moves the schedule on. An update before the k-th step therefore reads the schedule at
+ * position k - 1, and the last update should not come before the schedule's t_max. */
 SPK_API spk_status spk_masking_step(spk_context *context, spk_masking *masking,
                                     const spk_layer *layers, int32_t nlayers);
 
@@ -363,7 +378,8 @@ SPK_API spk_status spk_masking_layer_stats(const spk_masking *masking, int32_t l
                                            spk_layer_stats *stats);
 /* Sums over the layers that belong; densities and rate are means, weighted by numel. */
 SPK_API spk_status spk_masking_stats(const spk_masking *masking, spk_layer_stats *stats);
-/* The nonzeros that growth aims for. */
+/* The nonzeros that growth aims for; those of initialisation, under gradual pruning too, where
+ * residual and adjusted growth grow without meaning. */
 SPK_API int64_t spk_masking_baseline(const spk_masking *masking);
 /* What the next update adds to the places that it hands out; NaN for NULL. */
 SPK_API double spk_masking_adjusted_growth(const spk_masking *masking);

@@ -154,7 +154,7 @@ spk_status spk_block_reduce(spk_context *context, const spk_block *block, const 
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    reduce_by_callback(call, block_grid(*block, x, {}, call.memory()), fn, user,
+    reduce_by_callback(call, block_grid(*block, x, {}, call.memory()), "reduce callback", fn, user,
                        per_block(*block, result));
   });
 }

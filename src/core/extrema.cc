@@ -33,8 +33,8 @@ int64_t count_nonzeros(Call &call, const Grid &grid, double eps, const GridArray
   return total;
 }
 
-void reduce_by_callback(Call &call, const Grid &grid, spk_reduce_fn fn, void *user,
-                        const GridArray &out) {
+void reduce_by_callback(Call &call, const Grid &grid, const std::string &name, spk_reduce_fn fn,
+                        void *user, const GridArray &out) {
   double *elements = call.scratch().take<double>(grid.numel_per_block);
   for_each_block(Rect::whole(grid.shape), [&](int64_t number, const Extents &block) {
     gather_block(call.kernels(), grid, block, elements);
@@ -42,7 +42,7 @@ void reduce_by_callback(Call &call, const Grid &grid, spk_reduce_fn fn, void *us
     const int32_t stop =
         call.call_back([&] { return fn(user, number, elements, grid.numel_per_block, &result); });
     if (stop != 0) {
-      fail(SPK_CANCELLED, "reduce callback: returned ", stop, " for block ", number,
+      fail(SPK_CANCELLED, name, ": returned ", stop, " for block ", number,
            ", which cancels the call");
     }
     store(call.kernels(), Rect::one(block), &result, out);

@@ -32,8 +32,8 @@ void extremes(Call &call, const Grid &grid, Reduction which, const GridArray &ou
 // the total.
 int64_t count_nonzeros(Call &call, const Grid &grid, double eps, const GridArray &per_block);
 
-// Calls fn for each block, row-major, on the calling thread.
-void reduce_by_callback(Call &call, const Grid &grid, spk_reduce_fn fn, void *user,
-                        const GridArray &out);
+// Calls fn for each block, row-major, on the calling thread; messages call it by `name`.
+void reduce_by_callback(Call &call, const Grid &grid, const std::string &name, spk_reduce_fn fn,
+                        void *user, const GridArray &out);
 
 }  // namespace spk

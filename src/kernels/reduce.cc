@@ -447,7 +447,8 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
       }
       Accumulator<Op> out[kRegisters];
       Fold(blocks, out);
-      StoreResults(out, count, args.sum + first + b, args.error + first + b);
+      double *error = Op::kCompensated ? args.error + first + b : nullptr;
+      StoreResults(out, count, args.sum + first + b, error);
     }
   }
 }

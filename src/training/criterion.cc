@@ -38,7 +38,8 @@ void kernel_criteria(Call &call, const MaskedLayer &layer, const LeafData &value
     case CriterionKind::kMin:
       return extremes(call, grid, kMin, result);
     case CriterionKind::kCallback:
-      return reduce_by_callback(call, grid, criterion.fn, criterion.user, result);
+      return reduce_by_callback(call, grid, cat(criterion.name, " of \"", layer.name, "\""),
+                                criterion.fn, criterion.user, result);
   }
 }
 

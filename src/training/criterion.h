@@ -9,7 +9,8 @@ enum class CriterionKind { kMean, kMax, kMin, kCallback };
 
 struct Criterion {
   CriterionKind kind;
-  spk_reduce_fn fn = nullptr;  // kCallback
+  const char *name = nullptr;  // kCallback, and so are the rest
+  spk_reduce_fn fn = nullptr;
   void *user = nullptr;
 };
 

@@ -46,7 +46,7 @@ Criterion criterion_of(const spk_masking_options &o) {
     case SPK_GROW_STRUCT_GRADIENT_MIN:
       return {CriterionKind::kMin};
     case SPK_GROW_STRUCT_CRITERION:
-      return {CriterionKind::kCallback, o.grow_criterion, o.grow_criterion_user};
+      return {CriterionKind::kCallback, "grow_criterion", o.grow_criterion, o.grow_criterion_user};
     default:
       return {CriterionKind::kMean};
   }

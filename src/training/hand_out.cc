@@ -32,6 +32,11 @@ std::vector<double> amounts_of(int64_t total, std::span<const Share> shares) {
   }
 }
 
+// Fractions that are equal but for their last bits are equal: position decides about them.
+double rounded(double fraction) {
+  return std::nearbyint(fraction * 0x1p30);
+}
+
 // One more unit to those that were rounded down most, as far as what is left goes.
 void settle_fractions(int64_t left, std::span<Share> shares, const std::vector<double> &fractions) {
   std::vector<size_t> order(shares.size());
@@ -56,7 +61,7 @@ void hand_out(int64_t total, std::span<Share> shares) {
   for (size_t i = 0; i < shares.size(); ++i) {
     const double units = amounts[i] / static_cast<double>(shares[i].unit);
     const double whole = std::floor(units);
-    fractions.push_back(units - whole);
+    fractions.push_back(rounded(units - whole));
     shares[i].given = static_cast<int64_t>(whole) * shares[i].unit;
     left -= shares[i].given;
   }

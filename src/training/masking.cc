@@ -120,6 +120,8 @@ void remove_layer(Masking &masking, const std::string &name) {
 }
 
 int32_t remove_matching(Masking &masking, const std::string &part) {
+  if (part.empty())
+    fail(SPK_INVALID_ARGUMENT, "part: got an empty one, expected letters of a name");
   int32_t removed = 0;
   for_each_layer(masking, [&](int32_t, MaskedLayer &layer) {
     if (layer.name.find(part) == std::string::npos) return;

@@ -96,7 +96,8 @@ Criterion criterion_of(const spk_masking_options &o) {
     case SPK_PRUNE_STRUCT_MAGNITUDE_MIN:
       return {CriterionKind::kMin};
     case SPK_PRUNE_STRUCT_CRITERION:
-      return {CriterionKind::kCallback, o.prune_criterion, o.prune_criterion_user};
+      return {CriterionKind::kCallback, "prune_criterion", o.prune_criterion,
+              o.prune_criterion_user};
     default:
       return {CriterionKind::kMean};
   }

@@ -141,7 +141,7 @@ static void cancelled_criteria(void **state) {
       options.prune_criterion_user = &stop;
     }
     create_ready(&net, kStrided, &options);
-    expect_cancelled(&net, "callback|8");
+    expect_cancelled(&net, grow ? "grow_criterion|8" : "prune_criterion|8");
     assert_int_equal(stop.calls, 3);
     release_net(&net);
   }

@@ -159,6 +159,7 @@ static void remove_refuses(void **state) {
   assert_refused(&n, bad, "name|fc", spk_masking_remove(masking, "fc"));
   assert_refused(&n, bad, "masking|NULL", spk_masking_remove_matching(NULL, "x", &removed));
   assert_refused(&n, bad, "part|NULL", spk_masking_remove_matching(masking, NULL, &removed));
+  assert_refused(&n, bad, "part|empty", spk_masking_remove_matching(masking, "", &removed));
   assert_refused(&n, bad, "part|bias", spk_masking_remove_matching(masking, "bias", &removed));
   assert_int_equal(removed, -7);
   assert_ok(spk_masking_remove(masking, "fc.weight"));
