@@ -1,5 +1,6 @@
 #include "training/criterion.h"
 
+#include "base/error.h"
 #include "core/extrema.h"
 
 namespace spk {
