@@ -102,7 +102,7 @@ int32_t spk_context_threads(const spk_context *context) {
 }
 
 spk_status spk_context_trim(spk_context *context) {
-  return guarded([&] { (context ? *context : default_context()).scratch.trim(); });
+  return guarded([&] { (context ? *context : default_context()).trim(); });
 }
 
 }  // extern "C"

@@ -43,13 +43,13 @@ void lane_task(void *data, int64_t) {
   Loop &loop = *static_cast<Loop *>(data);
   const FpMode mode;
   try {
-    Scratch *scratch = loop.context->scratch.acquire();
+    Scratch *scratch = loop.context->lane_scratch.acquire();
     try {
       run_lane(loop, *scratch);
     } catch (...) {
       loop.fail_with(std::current_exception());
     }
-    loop.context->scratch.release(scratch);
+    loop.context->lane_scratch.release(scratch);
   } catch (...) {
     loop.fail_with(std::current_exception());
   }
@@ -79,12 +79,12 @@ Call::Call(Context *context)
     }
   }
   watch_forks();
-  scratch_ = context_.scratch.acquire();
+  scratch_ = context_.call_scratch.acquire();
   memory_.use(scratch_);
 }
 
 Call::~Call() {
-  context_.scratch.release(scratch_);
+  context_.call_scratch.release(scratch_);
 }
 
 int32_t Call::threads() const {

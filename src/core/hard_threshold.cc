@@ -15,11 +15,9 @@ float next_float(double threshold) {
   return below ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
-// Blocks of one element that are their own values, and whose thresholds are of their type and lie
-// in the same order.
+// Blocks of one element that are their own values, and whose thresholds lie in the same order.
 bool are_plain_elements(const Grid &grid, const Grid &values, const GridArray &thresholds) {
-  return &grid == &values && grid.leaves[0].dtype == thresholds.dtype &&
-         lie_alike(grid, thresholds);
+  return &grid == &values && lie_alike(grid, thresholds);
 }
 
 }  // namespace
@@ -33,7 +31,8 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
     thresholds = {reinterpret_cast<std::byte *>(&threshold), SPK_F32, given.step};
   }
   if (are_plain_elements(grid, values, thresholds)) {
-    const auto drop = call.kernels().drop_elements[thresholds.dtype == SPK_F64];
+    const int dtype = index_of_dtype(grid.leaves[0].dtype);
+    const auto drop = call.kernels().drop_elements[dtype][thresholds.dtype == SPK_F64];
     for_each_element_run(call, grid, thresholds,
                          [&](const ElementArgs &args) { tally->achieved += drop(args); });
     return;

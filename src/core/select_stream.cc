@@ -8,9 +8,10 @@
 namespace spk {
 namespace {
 
-// Keys that are collected take at most this share of the data, or this many bytes.
-constexpr int64_t kCollectedShare = 100;
-constexpr int64_t kCollectedBytes = int64_t{1} << 20;
+// Keys that are collected take at most this share of the data, or this many bytes; sorting them out
+// takes as much again.
+constexpr int64_t kCollectedShare = 200;
+constexpr int64_t kCollectedBytes = int64_t{1} << 19;
 // One key in this many is sampled, or fewer.
 constexpr int64_t kSampleRate = 64;
 
@@ -41,6 +42,7 @@ class StreamSelector {
         room_(std::min(stream.count(),
                        std::max(kCollectedBytes / size_, stream.count() / kCollectedShare))),
         collected_(take_keys(call.scratch(), room_)),
+        buffer_(take_keys(call.scratch(), room_)),
         chunks_(call.scratch().take<ChunkCounts>(stream.chunks())),
         histogram_(new (call.scratch().take<Histogram>(1)) Histogram) {}
 
@@ -98,6 +100,7 @@ class StreamSelector {
   const int64_t size_;
   const int64_t room_;  // of collected_, in keys
   std::byte *const collected_;
+  std::byte *const buffer_;  // of as much room
   ChunkCounts *const chunks_;
   Histogram *const histogram_;
   // What the last `count` found.
@@ -117,17 +120,16 @@ Bracket StreamSelector<Stream>::guess(int64_t k) {
   Bracket guess{0, rule_.top()};
   const int64_t n = stream_.count();
   if (n <= room_) return guess;
-  const int64_t most = room_ / 4 * 3;
-  const int64_t rate = std::max(kSampleRate, (n + most - 1) / most);
+  const int64_t rate = std::max(kSampleRate, (n + room_ - 1) / room_);
   used_ = 0;
   call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
     const int64_t room = Stream::size(stream_.chunk(number));
     std::byte *keys = take_keys(scratch, room);
     const int64_t taken = stream_.sample(scratch, number, rate, room, keys);
     const int64_t first = used_.fetch_add(taken, std::memory_order_relaxed);
-    if (first + taken <= most) std::copy_n(keys, taken * size_, collected_ + first * size_);
+    if (first + taken <= room_) std::copy_n(keys, taken * size_, collected_ + first * size_);
   });
-  if (used_ > most || used_ == 0) return guess;
+  if (used_ > room_ || used_ == 0) return guess;
   const Words sample{collected_, used_, rule_};
   const double share = static_cast<double>(k) / static_cast<double>(n);
   const auto sampled = static_cast<double>(sample.count);
@@ -137,10 +139,8 @@ Bracket StreamSelector<Stream>::guess(int64_t k) {
                kFill * static_cast<double>(room_) * sampled / static_cast<double>(n));
   const auto high = static_cast<int64_t>(std::floor(rank - margin));
   const auto low = static_cast<int64_t>(std::ceil(rank + margin));
-  const Scratch::Frame frame(call_.scratch());
-  void *buffer = take_keys(call_.scratch(), sample.count);
-  if (high >= 1) guess.high = kernels_.find_cut(sample, high, buffer).key;
-  if (low <= sample.count) guess.low = kernels_.find_cut(sample, low, buffer).key;
+  if (high >= 1) guess.high = kernels_.find_cut(sample, high, buffer_).key;
+  if (low <= sample.count) guess.low = kernels_.find_cut(sample, low, buffer_).key;
   return guess;
 }
 
@@ -194,9 +194,7 @@ Cut StreamSelector<Stream>::cut(int64_t k) {
     case Place::kAtLow:
       return {bracket_.low, from_high + total_.between, total_.at_low};
     default:
-      const Scratch::Frame frame(call_.scratch());
-      std::byte *buffer = take_keys(call_.scratch(), total_.between);
-      Cut cut = kernels_.find_cut({collected_, total_.between, rule_}, k - from_high, buffer);
+      Cut cut = kernels_.find_cut({collected_, total_.between, rule_}, k - from_high, buffer_);
       cut.above += from_high;
       return cut;
   }

@@ -279,7 +279,7 @@ struct Kernels {
   // stay alive. Hard thresholding of floats by floats [0], of doubles by doubles [1].
   int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double threshold_scale,
                                          double eps);
-  int64_t (*drop_elements[2])(const ElementArgs &args);
+  int64_t (*drop_elements[kDtypes][2])(const ElementArgs &args);
   KeyKernels keys[kKeyWidths];  // of scopes of more blocks
   void (*rank_few)(const RankFewArgs &args);
   // Scopes whose elements are side by side with those of the next scope: one row a position.

@@ -147,34 +147,74 @@ struct ThresholdRow {
   HWY_INLINE const L *at(int64_t i) const { return first + i * step; }
 };
 
-template <class T, class L>
-int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double eps) {
+// some(x, threshold, y) for each kN elements; returns the sum of its results.
+template <class T, class L, class Some>
+HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   const T *x = reinterpret_cast<const T *>(args.x);
   T *y = reinterpret_cast<T *>(args.y);
   const ThresholdRow<L> threshold(args);
-  const V scale = hn::Set(D(), threshold_scale);
-  const V veps = hn::Set(D(), eps);
   int64_t alive = 0;
   int64_t i = 0;
-  for (; i + kN <= args.n; i += kN) {
-    alive += ShrinkSome(x + i, threshold.at(i), y + i, scale, veps);
-  }
+  for (; i + kN <= args.n; i += kN) alive += some(x + i, threshold.at(i), y + i);
   if (i == args.n) return alive;
+  // What fills the register is 0, below its threshold, and counts as dead.
   HWY_ALIGN T in[kN] = {};
-  HWY_ALIGN L limit[kN] = {};
+  HWY_ALIGN L limit[kN];
   HWY_ALIGN T out[kN];
   const int64_t left = args.n - i;
   std::copy_n(x + i, left, in);
+  std::fill_n(limit, kN, L{1});
   std::copy_n(threshold.at(i), left, limit);
-  // What fills the register is 0 and counts as dead.
-  alive += ShrinkSome(in, limit, out, scale, veps);
+  alive += some(in, limit, out);
   std::copy_n(out, left, y + i);
   return alive;
 }
 
-// Weights and thresholds of one type: what is below its threshold becomes 0.
-template <class T>
+template <class T, class L>
+int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double eps) {
+  const V scale = hn::Set(D(), threshold_scale);
+  const V veps = hn::Set(D(), eps);
+  return ForElements<T, L>(args, [&](const T *x, const L *threshold, T *y)
+                                     HWY_ATTR { return ShrinkSome(x, threshold, y, scale, veps); });
+}
+
+// Words of 16 or 32 bits, 0 where `keep` is 0, else as they are.
+HWY_INLINE void StoreKept(const void *x, VU32 keep, uint16_t *y) {
+  const DU32 du;
+  const VU32 words = hn::PromoteTo(du, hn::LoadU(DU16(), static_cast<const uint16_t *>(x)));
+  StoreWords(hn::And(words, hn::Sub(hn::Zero(du), keep)), y);
+}
+HWY_INLINE void StoreKept(const void *x, VU32 keep, uint32_t *y) {
+  const DU32 du;
+  const VU32 words = hn::LoadU(du, static_cast<const uint32_t *>(x));
+  hn::StoreU(hn::And(words, hn::Sub(hn::Zero(du), keep)), du, y);
+}
+
+// Up to kN elements: what is below its threshold becomes 0; returns how many stay.
+template <class T, class L>
+HWY_INLINE int64_t DropSome(const T *x, const L *threshold, T *y) {
+  const D d;
+  const auto below = hn::Lt(hn::Abs(Load(x)), Load(threshold));
+  if constexpr (sizeof(T) == sizeof(double)) {
+    Store(hn::IfThenZeroElse(below, Load(x)), y);
+  } else {
+    using Word = std::conditional_t<sizeof(T) == sizeof(uint16_t), uint16_t, uint32_t>;
+    const hn::Rebind<int32_t, D> di;
+    const V keep = hn::IfThenZeroElse(below, hn::Set(d, 1.0));
+    StoreKept(x, hn::BitCast(DU32(), hn::DemoteTo(di, keep)), reinterpret_cast<Word *>(y));
+  }
+  return kN - static_cast<int64_t>(hn::CountTrue(d, below));
+}
+
+template <class T, class L>
 int64_t DropElements(const ElementArgs &args) {
+  return ForElements<T, L>(args, [](const T *x, const L *threshold, T *y)
+                                     HWY_ATTR { return DropSome(x, threshold, y); });
+}
+
+// The same for weights and thresholds of one type, which is also the one they are compared in.
+template <class T>
+int64_t DropAlike(const ElementArgs &args) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T *x = reinterpret_cast<const T *>(args.x);
@@ -200,6 +240,8 @@ template <class T>
 void FillElements(DtypeIndex dtype, Kernels *table) {
   table->shrink_elements[dtype][0] = ShrinkElements<T, float>;
   table->shrink_elements[dtype][1] = ShrinkElements<T, double>;
+  table->drop_elements[dtype][0] = DropElements<T, float>;
+  table->drop_elements[dtype][1] = DropElements<T, double>;
 }
 
 void FillShrink(Kernels *table) {
@@ -212,8 +254,8 @@ void FillShrink(Kernels *table) {
   FillElements<double>(kF64, table);
   FillElements<F16>(kF16, table);
   FillElements<Bf16>(kBf16, table);
-  table->drop_elements[0] = DropElements<float>;
-  table->drop_elements[1] = DropElements<double>;
+  table->drop_elements[kF32][0] = DropAlike<float>;
+  table->drop_elements[kF64][1] = DropAlike<double>;
 }
 
 }  // namespace HWY_NAMESPACE
