@@ -13,6 +13,9 @@ namespace {
 constexpr int64_t kAlongElements = 8;
 // Bytes that a tile spans at least along its innermost dimension.
 constexpr int64_t kLeastRow = 256;
+// More bytes than the last cache of a few cores holds.
+constexpr int64_t kCacheBytes = int64_t{32} << 20;
+
 // A row of a few elements would waste most of each cache line: along the dimension where `step` is
 // least, boxes have at least so many.
 Extents least_of(const Extents &shape, const Extents &step) {
@@ -76,6 +79,7 @@ void plan_tiles(Grid *grid, Memory *memory) {
     leaf.reduce = plan_reduction(leaf, grid->tile, grid->tile.row_major(), block, memory);
     leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), block);
     leaf.ahead = tiles.stride(leaf.grid_x);
+    leaf.past_caches = grid->numblk() * leaf.numel() * size_of(leaf.dtype) >= kCacheBytes;
   }
 }
 

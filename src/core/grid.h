@@ -64,7 +64,8 @@ struct GridLeaf {
   // For boxes of Grid::tile extents; not made for deep blocks.
   ReducePlan reduce;
   WritePlan write;
-  int64_t ahead = 0;  // bytes from a box to the next
+  int64_t ahead = 0;         // bytes from a box to the next
+  bool past_caches = false;  // more data than caches hold
 
   int64_t numel() const { return block.product(); }
   bool has_long_rows() const { return run >= kLongRun; }

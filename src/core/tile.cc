@@ -282,6 +282,7 @@ void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
   const auto dtype = index_of_dtype(leaf.dtype);
   const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
   const int64_t size = size_of(leaf.dtype);
+  args.past_caches = leaf.past_caches;
   args.n = plan[0].extent;
   args.x_step = plan[0].step[0] / size;
   args.y_step = plan[0].step[1] / size;

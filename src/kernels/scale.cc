@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -419,8 +420,43 @@ HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_
   }
 }
 
+// Are all rows whole cache lines, masked in place, of more data than caches hold?
+template <class T>
+HWY_INLINE bool AreLines(const ScaleArgs &args) {
+  constexpr int64_t kLine = 64;
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(args.y));
+  return args.past_caches && args.factor_step == 0 && args.y_step == 1 && args.x == args.y &&
+         args.x_row == args.y_row && args.x_group == args.y_group &&
+         (at | bytes | args.y_row | args.y_group) % kLine == 0;
+}
+
+// Zeroes the lines of what is not kept past the caches, which else would read them first, and does
+// not touch the others. The lines of one block follow each other: its mask is hard to guess.
+template <class T>
+HWY_INLINE void ZeroLines(const ScaleArgs &args) {
+  struct Loop {
+    int64_t count, step, keep_step;
+  };
+  Loop inner{args.rows, args.y_row, args.factor_row};
+  Loop outer{args.groups, args.y_group, args.factor_group};
+  if (outer.keep_step == 0) std::swap(inner, outer);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto *keep = static_cast<const uint8_t *>(args.factor);
+  for (int64_t o = 0; o < outer.count; ++o) {
+    for (int64_t i = 0; i < inner.count; ++i) {
+      if (keep[o * outer.keep_step + i * inner.keep_step]) continue;
+      T *y = reinterpret_cast<T *>(args.y + o * outer.step + i * inner.step);
+      for (int64_t k = 0; k < args.n; k += lanes) hn::Stream(hn::Zero(d), d, y + k);
+    }
+  }
+  hwy::FlushStream();
+}
+
 template <class T>
 HWY_NOINLINE void Mask(const ScaleArgs &args) {
+  if (AreLines<T>(args)) return ZeroLines<T>(args);
   const auto lanes = static_cast<int64_t>(hn::Lanes(Words<T>()));
   switch (KindOfRows<T>(args, lanes)) {
     case Rows::kShort:

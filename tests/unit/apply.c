@@ -1,5 +1,6 @@
 /* Masks and multipliers: exact zeros, one rounding a product, in place and into other buffers. */
 #include <float.h>
+#include <stdlib.h>
 
 #include "support.h"
 
@@ -73,6 +74,47 @@ static void masks_of_16_bit_floats_and_couplings(void **state) {
   assert_words(x, 0, 0, 0x8000, 0x7d01);
   assert_words(y, 0, 0x3f80);
   spk_block_release(block);
+}
+
+/* Tensors of more than caches hold, whose blocks are whole cache lines or begin elsewhere. */
+enum { kBigRows = 4096, kBigColumns = 2080 };
+
+static uint8_t is_dead(int64_t block) {
+  return (block * 2654435761u >> 7) % 3 == 0;
+}
+
+static void check_large_tensor(float *x, int64_t height, int64_t width) {
+  const int64_t wide = kBigColumns / width;
+  const int64_t numblk = kBigRows / height * wide;
+  uint8_t *mask = malloc((size_t)numblk);
+  assert_non_null(mask);
+  for (int64_t b = 0; b < numblk; ++b) mask[b] = is_dead(b);
+  for (int64_t i = 0; i < (int64_t)kBigRows * kBigColumns; ++i) x[i] = (float)(i % 1000 + 1);
+  spk_block *block = blocks_of(SPK_F32, "(4096,2080)", DIMS(height, width));
+  const spk_buffer leaf = {x, (int64_t)kBigRows * kBigColumns, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer masks = {mask, numblk, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
+  assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &masks));
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < (int64_t)kBigRows * kBigColumns; ++i) {
+    const int64_t b = i / kBigColumns / height * wide + i % kBigColumns / width;
+    wrong += x[i] != (is_dead(b) ? 0.0f : (float)(i % 1000 + 1));
+  }
+  assert_int_equal(wrong, 0);
+  spk_block_release(block);
+  free(mask);
+}
+
+static void tensors_of_more_than_caches_hold(void **state) {
+  (void)state;
+  const size_t bytes = sizeof(float) * kBigRows * kBigColumns;
+  float *x = aligned_alloc(64, bytes + 64);
+  assert_non_null(x);
+  check_large_tensor(x, 16, 16);
+  check_large_tensor(x, 1, 32);
+  check_large_tensor(x, 1, kBigColumns);
+  check_large_tensor(x, 8, 8);
+  check_large_tensor(x + 3, 16, 16);
+  free(x);
 }
 
 static void large_blocks_are_masked_whole(void **state) {
@@ -355,6 +397,7 @@ int main(void) {
       TEST(into_may_be_the_leaves_themselves),
       TEST(masks_of_16_bit_floats_and_couplings),
       TEST(large_blocks_are_masked_whole),
+      TEST(tensors_of_more_than_caches_hold),
       TEST(multipliers_may_have_any_float_dtype),
       TEST(multiplied_by_zero_is_plus_zero),
       TEST(multiplied_by_one_is_untouched),
