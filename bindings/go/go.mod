@@ -1,0 +1,3 @@
+module github.com/sparsekit/sparsekit/bindings/go
+
+go 1.19
