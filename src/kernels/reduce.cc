@@ -534,9 +534,34 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
   }
 }
 
+// Few rows of neighbours that fill registers: what AddRows would ask for each of them is known.
+template <class T, class Op>
+HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
+  const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
+  const D d;
+  V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
+  for (int64_t o = 0; o < args.outer.count; ++o) {
+    const std::byte *x = args.x + o * args.outer.step;
+    for (int64_t j = 0; j < args.inner.count; j += kN) {
+      const int64_t at = o * args.outer.out + j;
+      Accumulator<Op> acc;
+      if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + at);
+      for (int64_t r = 0; r < rows; ++r) {
+        acc.Add(Load(reinterpret_cast<const T *>(x + args.row[r]) + j), with);
+      }
+      hn::StoreU(acc.sum, d, args.sum + at);
+      if constexpr (Op::kCompensated) hn::StoreU(acc.error, d, args.error + at);
+    }
+  }
+}
+
 template <class T, class Op>
 HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
   const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
+  if (step == 1 && args.rows <= kRowsAtOnce && args.inner.count % kN == 0) {
+    if (args.rows == 2) return ReduceFewRows<T, Op>(args, 2);
+    return ReduceFewRows<T, Op>(args, args.rows);
+  }
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const std::byte *x = args.x + o * args.outer.step;
     if (step == 1) {

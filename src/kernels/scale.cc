@@ -297,9 +297,10 @@ HWY_INLINE Rows KindOfRows(const ScaleArgs &args, int64_t least) {
   return args.factor_step == 0 && is_short ? Rows::kShort : Rows::kAny;
 }
 
-// Calls row(x, y, factor) for each row.
+// Calls row(x, y, factor) for each row. The arguments are copied: those of others a store might
+// change, as far as compilers know.
 template <class T, class F, class Fn>
-HWY_INLINE void ForEachRow(const ScaleArgs &args, Fn row) {
+HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
   for (int64_t group = 0; group < args.groups; ++group) {
     const std::byte *x = args.x + group * args.x_group;
     std::byte *y = args.y + group * args.y_group;
@@ -340,9 +341,9 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
         ScaleContiguousRow<T, P>(x, y, args.n, *factor, args.ahead);
       });
     case Rows::kElements:
-      return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
-        ScaleElements<T, P>(x, 1, y, 1, args.n, factor, 1, args.ahead);
-      });
+      return ForEachRow<T, double>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
+                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });
     case Rows::kAny:
       return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
         if (args.factor_step == 0) {
@@ -465,9 +466,9 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
         MaskShortRow(x, y, args.n, *keep != 0);
       });
     case Rows::kElements:
-      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
-        MaskElements(x, 1, y, 1, args.n, keep, 1, args.ahead);
-      });
+      return ForEachRow<T, uint8_t>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
+                    HWY_ATTR { MaskElements(x, 1, y, 1, n, keep, 1, ahead); });
     case Rows::kAny:
       return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
         if (args.factor_step == 0) {
