@@ -133,7 +133,10 @@ function sparsekit.array(dtype, content, pointer)
   end
   local code = dtype_code(dtype)
   if type(pointer) ~= "nil" then -- a NULL pointer equals nil
-    return native.array_borrow(code, content, ffi and ffi.cast("const void *", pointer), false, pointer)
+    if type(pointer) ~= "cdata" then
+      refuse("pointer", type(pointer), "a cdata pointer")
+    end
+    return native.array_borrow(code, content, ffi.cast("const void *", pointer), false, pointer)
   elseif kind == "string" then
     return native.array_of_bytes(code, content)
   elseif kind == "number" then
@@ -321,7 +324,13 @@ local function flatten(orders)
     return nil
   end
   local flat = {}
+  if type(orders) ~= "table" then
+    refuse("orders", type(orders), "a list of one per member")
+  end
   for _, order in ipairs(orders) do
+    if type(order) ~= "table" then
+      refuse("orders", type(order), "a list of axes per member")
+    end
     append(flat, order)
   end
   return flat
@@ -718,6 +727,25 @@ end
 facts(Scope, "scope_",
   "name grid_shape numscope numblk_per_scope numel_per_scope member_count leaf_count")
 define_thresholds(Scope, "scope_")
+
+--- The view of leaf `index`.
+function Scope:leaf_view(index)
+  return new_view(native.scope_leaf_view(self.handle, index), { self.leaves[index + 1] })
+end
+
+--- The block of member `index`.
+function Scope:member_block(index)
+  local handle = native.scope_member_block(self.handle, index)
+  local first = 0
+  for i = 0, index - 1 do
+    first = first + native.block_leaf_count(native.scope_member_block(self.handle, i))
+  end
+  local leaves, sizes = {}, {}
+  for i = 1, native.block_leaf_count(handle) do
+    leaves[i], sizes[i] = self.leaves[first + i], self.sizes[first + i]
+  end
+  return new_block(handle, leaves, sizes)
+end
 
 --- How many blocks member `index` brings to a scope.
 function Scope:member_numblk(index)

@@ -63,6 +63,46 @@ function tests.arrays_hold_numbers_of_every_dtype()
   equal(array("f32", { 1 }):bytes(), "\0\0\128\63")
 end
 
+-- What is no pointer must not be taken for the address of one.
+function tests.pointers_are_cdata()
+  for _, wrong in ipairs({ io.stdout, "bytes that Lua shares", {}, 5 }) do
+    refused(status.INVALID_ARGUMENT, array, "f32", 2, wrong)
+  end
+end
+
+-- Other userdata must not be taken for a handle.
+function tests.handles_are_checked()
+  local native = require("sparsekit.native")
+  for _, wrong in ipairs({ io.stdout, ones(4) }) do
+    refused(status.INVALID_ARGUMENT, native.block_numblk, wrong)
+    refused(status.INVALID_ARGUMENT, native.block_couple, { wrong }, nil, "name")
+    refused(status.INVALID_ARGUMENT, native.close, wrong)
+    refused(status.INVALID_ARGUMENT, Block.numblk, { handle = wrong })
+  end
+end
+
+function tests.scopes_know_their_members()
+  local pair = Block.couple({ Block(View(ones(4), { 2, 2 }), { 1, 2 }), Block(View(ones(6), { 2, 3 }), { 1, 3 }) })
+  local last = array("f64", { 1, 2, 3, 4 })
+  local scope = Scope.couple({ Scope(pair), Scope(Block(View(last, { 4, 1 }))) })
+  equal(scope:member_block(0):leaf_count(), 2)
+  local member = scope:member_block(1)
+  equal(member:numblk(), 4)
+  equal_list(member:norms(1):totable(), { 1, 2, 3, 4 })
+  equal(scope:leaf_view(1):numel(), 6)
+  equal(scope:leaf_view(2):array(), last)
+  refused(status.OUT_OF_BOUNDS, scope.member_block, scope, 2)
+  refused(status.OUT_OF_BOUNDS, scope.leaf_view, scope, 3)
+  scope:close()
+  refused(status.INVALID_ARGUMENT, scope.member_block, scope, 0)
+end
+
+function tests.orders_are_lists_of_lists()
+  local block = Block(View(ones(4), { 2, 2 }), { 1, 2 })
+  refused(status.INVALID_ARGUMENT, Block.couple, { block, block }, { 0, 1 })
+  refused(status.INVALID_ARGUMENT, Block.couple, { block, block }, 1)
+end
+
 function tests.arrays_have_bounds()
   local a = array("f32", 2)
   equal(a[0], nil)

@@ -17,6 +17,16 @@ function test_a_variable_keeps_its_value()
   assert(pruned, [16 0 0 13; 0 11 10 0; 9 0 0 12; 0 14 15 0]);
 end
 
+function test_executors()
+  assert(sparsekit.executor_available("serial"));
+  try
+    sparsekit.executor_available("gpu");
+    error("was not refused");
+  catch err
+    assert(err.identifier, "sparsekit:invalid_argument");
+  end
+end
+
 function test_operations_follow_each_other_in_the_views_array()
   view = sparsekit.View([4 3 2 1]);
   block = sparsekit.Block(view);

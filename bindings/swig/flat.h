@@ -57,13 +57,28 @@ static int flat_open(const void *handle, const char *what) {
          flat_refuse(SPK_INVALID_ARGUMENT, what, "a closed one", "an open handle");
 }
 
-static int flat_count(const char *what, int32_t given, int32_t expected) {
+/* Whether so many were given as are needed. */
+static int flat_as_many(const char *what, const char *unit, int32_t given, int32_t expected) {
   char got[32];
   char wanted[32];
   if (given == expected) return 1;
-  snprintf(got, sizeof got, "%d buffers", (int)given);
+  snprintf(got, sizeof got, "%d %s", (int)given, unit);
   snprintf(wanted, sizeof wanted, "%d", (int)expected);
   return flat_refuse(SPK_SHAPE_MISMATCH, what, got, wanted);
+}
+
+static int flat_count(const char *what, int32_t given, int32_t expected) {
+  return flat_as_many(what, "buffers", given, expected);
+}
+
+/* Whether an index is one of `count`; with a closed handle, which has none, nothing is said of it. */
+static int flat_index(const char *what, int32_t index, int32_t count) {
+  char got[32];
+  char wanted[32];
+  if (count < 0 || (index >= 0 && index < count)) return 1;
+  snprintf(got, sizeof got, "%d", (int)index);
+  snprintf(wanted, sizeof wanted, "0 to %d", (int)count - 1);
+  return flat_refuse(SPK_OUT_OF_BOUNDS, what, got, wanted);
 }
 
 /* An optional list needs none or as many as there are leaves, members or layers. */
@@ -254,10 +269,7 @@ static void flat_context_trim(spk_context *context) {
 static spk_view *flat_view_create(int32_t dtype, const int64_t *shape, int32_t nshape,
                                   const int64_t *stride, int32_t nstride, int64_t offset) {
   spk_view *view = NULL;
-  if (nstride != 0 && nstride != nshape) {
-    flat_refuse(SPK_SHAPE_MISMATCH, "view stride", "another number of dimensions", "the shape's");
-    return NULL;
-  }
+  if (nstride != 0 && !flat_as_many("view stride", "numbers", nstride, nshape)) return NULL;
   flat_ok(spk_view_create(dtype, nshape, shape, nstride == 0 ? NULL : stride, offset, &view));
   return view;
 }
@@ -300,10 +312,7 @@ static int64_t flat_view_cosize(spk_view *view) {
 static int64_t flat_view_linear_offset(spk_view *view, const int64_t *index, int32_t nindex) {
   int64_t offset = 0;
   if (!flat_open(view, "view")) return 0;
-  if (nindex != spk_view_ndim(view)) {
-    flat_refuse(SPK_SHAPE_MISMATCH, "index", "another number of dimensions", "the view's");
-    return 0;
-  }
+  if (!flat_as_many("index", "numbers", nindex, spk_view_ndim(view))) return 0;
   flat_ok(spk_view_linear_offset(view, index, 1, &offset));
   return offset;
 }
@@ -312,11 +321,8 @@ static flat_ints flat_view_to_param_rc(spk_view *view, const int64_t *index, int
                                        int64_t num_cols) {
   int64_t at[2] = {0, 0};
   if (!flat_open(view, "view")) return flat_list(at, 2);
-  if (nindex != spk_view_ndim(view)) {
-    flat_refuse(SPK_SHAPE_MISMATCH, "index", "another number of dimensions", "the view's");
-    return flat_list(at, 2);
-  }
-  flat_ok(spk_view_to_param_rc(view, index, 1, num_cols, &at[0], &at[1]));
+  if (flat_as_many("index", "numbers", nindex, spk_view_ndim(view)))
+    flat_ok(spk_view_to_param_rc(view, index, 1, num_cols, &at[0], &at[1]));
   return flat_list(at, 2);
 }
 static spk_view *flat_view_block_view_of(spk_view *view, const int64_t *shape, int32_t nshape,
@@ -382,11 +388,9 @@ static spk_block *flat_block_couple(spk_block *const *members, int32_t nmembers,
                                     const int64_t *orders, int32_t norders, const char *name) {
   spk_block *block = NULL;
   const int32_t ndim = nmembers > 0 ? spk_block_grid_ndim(members[0]) : 0;
-  if (norders != 0 && norders != nmembers * (ndim > 0 ? ndim : 0)) {
-    flat_refuse(SPK_SHAPE_MISMATCH, "orders", "another number of axes",
-                "the axes of the grid for each member");
+  /* Without a first member, or with a closed one, the members are refused. */
+  if (norders != 0 && ndim > 0 && !flat_as_many("orders", "axes", norders, nmembers * ndim))
     return NULL;
-  }
   int32_t *axes = flat_axes(orders, norders);
   if (flat_error.status == SPK_OK) flat_ok(spk_block_couple(members, nmembers, axes, name, &block));
   free(axes);
@@ -426,15 +430,13 @@ static spk_block *flat_block_leaf(spk_block *block, int32_t index) {
 }
 static flat_ints flat_block_leaf_shape(spk_block *block, int32_t index) {
   const int64_t *shape = spk_block_leaf_shape(block, index);
-  if (flat_open(block, "block") && shape == NULL)
-    flat_refuse(SPK_OUT_OF_BOUNDS, "leaf index", "one out of range", "less than leaf_count");
+  if (flat_open(block, "block")) flat_index("leaf index", index, spk_block_leaf_count(block));
   return flat_list(shape, shape == NULL ? 0 : spk_view_ndim(spk_block_leaf_view(block, index)));
 }
 /* The view of a leaf; a new owner. */
 static spk_view *flat_block_leaf_view(spk_block *block, int32_t index) {
   spk_view *view = (spk_view *)spk_block_leaf_view(block, index);
-  if (flat_open(block, "block") && view == NULL)
-    flat_refuse(SPK_OUT_OF_BOUNDS, "leaf index", "one out of range", "less than leaf_count");
+  if (flat_open(block, "block")) flat_index("leaf index", index, spk_block_leaf_count(block));
   spk_view_retain(view);
   return view;
 }
@@ -572,11 +574,9 @@ static spk_scope *flat_scope_couple(spk_scope *const *members, int32_t nmembers,
                                     const int64_t *orders, int32_t norders, const char *name) {
   spk_scope *scope = NULL;
   const int32_t ndim = nmembers > 0 ? spk_scope_grid_ndim(members[0]) : 0;
-  if (norders != 0 && norders != nmembers * (ndim > 0 ? ndim : 0)) {
-    flat_refuse(SPK_SHAPE_MISMATCH, "orders", "another number of axes",
-                "the axes of the grid for each member");
+  /* Without a first member, or with a closed one, the members are refused. */
+  if (norders != 0 && ndim > 0 && !flat_as_many("orders", "axes", norders, nmembers * ndim))
     return NULL;
-  }
   int32_t *axes = flat_axes(orders, norders);
   if (flat_error.status == SPK_OK) flat_ok(spk_scope_couple(members, nmembers, axes, name, &scope));
   free(axes);
@@ -612,15 +612,13 @@ static int32_t flat_scope_member_count(spk_scope *scope) {
 /* The block of a member; a new owner. */
 static spk_block *flat_scope_member_block(spk_scope *scope, int32_t index) {
   spk_block *block = (spk_block *)spk_scope_member_block(scope, index);
-  if (flat_open(scope, "scope") && block == NULL)
-    flat_refuse(SPK_OUT_OF_BOUNDS, "member index", "one out of range", "less than member_count");
+  if (flat_open(scope, "scope")) flat_index("member index", index, spk_scope_member_count(scope));
   spk_block_retain(block);
   return block;
 }
 static int64_t flat_scope_member_numblk(spk_scope *scope, int32_t index) {
   const int64_t numblk = spk_scope_member_numblk(scope, index);
-  if (flat_open(scope, "scope") && numblk < 0)
-    flat_refuse(SPK_OUT_OF_BOUNDS, "member index", "one out of range", "less than member_count");
+  if (flat_open(scope, "scope")) flat_index("member index", index, spk_scope_member_count(scope));
   return numblk;
 }
 static int32_t flat_scope_leaf_count(spk_scope *scope) {
@@ -630,8 +628,7 @@ static int32_t flat_scope_leaf_count(spk_scope *scope) {
 /* The view of a leaf; a new owner. */
 static spk_view *flat_scope_leaf_view(spk_scope *scope, int32_t index) {
   spk_view *view = (spk_view *)spk_scope_leaf_view(scope, index);
-  if (flat_open(scope, "scope") && view == NULL)
-    flat_refuse(SPK_OUT_OF_BOUNDS, "leaf index", "one out of range", "less than leaf_count");
+  if (flat_open(scope, "scope")) flat_index("leaf index", index, spk_scope_leaf_count(scope));
   spk_view_retain(view);
   return view;
 }
@@ -893,8 +890,7 @@ static int32_t flat_masking_find(spk_masking *masking, const char *name) {
 }
 static const char *flat_masking_layer_name(spk_masking *masking, int32_t layer) {
   const char *name = spk_masking_layer_name(masking, layer);
-  if (flat_open(masking, "masking") && name == NULL)
-    flat_refuse(SPK_OUT_OF_BOUNDS, "layer", "one out of range", "less than layer_count");
+  if (flat_open(masking, "masking")) flat_index("layer", layer, spk_masking_layer_count(masking));
   return name == NULL ? "" : name;
 }
 static int32_t flat_masking_has_layer(spk_masking *masking, int32_t layer) {

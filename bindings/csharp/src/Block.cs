@@ -29,7 +29,7 @@ public sealed class Block : IDisposable {
 
   /// <summary>The same with a name for messages, or null.</summary>
   public Block(View view, long[] shape, string name)
-      : this(Flat.block_create(view.Handle, shape, name), view.Elements) {}
+      : this(Flat.block_create(view.Given("view").Handle, shape, name), view.Elements) {}
 
   /// <summary>Couples blocks whose grids agree as they are.</summary>
   /// <exception cref="CouplingException">if they do not</exception>
@@ -44,13 +44,20 @@ public sealed class Block : IDisposable {
   /// <param name="name">for messages, or null</param>
   /// <exception cref="CouplingException">if the grids do not agree</exception>
   public static Block Couple(Block[] members, long[][] orders, string name = null) {
-    var handles = members.Select(m => m.Handle).ToArray();
-    return new Block(Flat.block_couple(handles, Flatten(orders), name),
+    var handles = members.Given("members").Select(m => m.Given("members").Handle).ToArray();
+    return new Block(Flat.block_couple(handles, Flatten(orders, handles.Length), name),
                      members.SelectMany(m => m.Leaves).ToArray());
   }
 
-  internal static long[] Flatten(long[][] orders) {
-    return orders == null ? null : orders.SelectMany(order => order).ToArray();
+  /// <summary>Permutations, one after the other: C cannot see where one ends.</summary>
+  internal static long[] Flatten(long[][] orders, int members) {
+    if (orders == null) return null;
+    if (orders.Length != members || orders.Any(order => order.Length != orders[0].Length)) {
+      throw new ShapeMismatchException(
+          "orders: got permutations of [" + string.Join(", ", orders.Select(o => o.Length)) +
+          "] axes for " + members + " members, expected one of as many axes for each");
+    }
+    return orders.SelectMany(order => order).ToArray();
   }
 
   /// <summary>The name.</summary>
@@ -144,7 +151,7 @@ public sealed class Block : IDisposable {
   /// <exception cref="CancelledException">if the function throws it; whatever else the function
   /// throws comes out of this call too</exception>
   public Elements Reduce(Func<double[], double> function, Context context = null) {
-    if (function == null) throw new ArgumentNullException("function");
+    function.Given("function");
     var result = Scores();
     using (var callback = new Callback(n => function(n))) {
       Flat.block_reduce(Context.Handle(context), Handle, Leaves, callback, Elements.List(result));
@@ -234,7 +241,7 @@ public sealed class Block : IDisposable {
   /// <summary>Repeats each block's value over its elements: one array per leaf, of the values'
   /// dtype.</summary>
   public Elements[] Broadcast(Elements values, Context context = null) {
-    var result = PerLeaf(values.Dtype);
+    var result = PerLeaf(values.Given("values").Dtype);
     Flat.block_broadcast_block_to_element(Context.Handle(context), Handle, Elements.List(values),
                                           result);
     return result;
@@ -243,12 +250,14 @@ public sealed class Block : IDisposable {
   /// <summary>An array of the grid seen in shape (B0, 1, B1, 1, ...), which goes with the block
   /// view.</summary>
   public View BroadcastFake(Elements values) {
-    return new View(Flat.block_broadcast_fake(Handle, (int)values.Dtype), values);
+    var code = (int)values.Given("values").Dtype;
+    return new View(Flat.block_broadcast_fake(Handle, code), values);
   }
 
   /// <summary>An array of the grid seen in the grid shape.</summary>
   public View ExpandBlockTensor(Elements values) {
-    return new View(Flat.block_expand_block_tensor(Handle, (int)values.Dtype), values);
+    var code = (int)values.Given("values").Dtype;
+    return new View(Flat.block_expand_block_tensor(Handle, code), values);
   }
 
   /// <summary>Ends the block; what was made of it goes on.</summary>

@@ -21,9 +21,10 @@ internal static class Functions {
     return true;
   }
 
-  /// <summary>What C holds of a function until it gives it back to Drop.</summary>
+  /// <summary>What C holds of a function until it gives it back to Drop. It does not keep it alive.
+  /// </summary>
   internal static IntPtr Hold(Function function) {
-    return GCHandle.ToIntPtr(GCHandle.Alloc(function));
+    return GCHandle.ToIntPtr(GCHandle.Alloc(function, GCHandleType.Weak));
   }
 
   // An exception must not cross C: it waits until the call that it ends comes back.

@@ -112,7 +112,7 @@ public sealed class Masking : IDisposable {
     var statisticFunction = Callback(statistic, n => statistic((int)n[0]));
     var growFunction = Callback(grow, n => { grow((int)n[0], (long)n[1]); return 0; });
     var growCriterion = Criterion(modes.GrowCriterion);
-    handle = Flat.masking_create(schedule.Handle, modes.Seed, (int)modes.Prune,
+    handle = Flat.masking_create(schedule.Given("schedule").Handle, modes.Seed, (int)modes.Prune,
                                  (int)modes.Redistribute, (int)modes.Grow,
                                  modes.DenseGradients ? 1 : 0, pruneFunction, pruneCriterion,
                                  statisticFunction, growFunction, growCriterion);
@@ -130,7 +130,8 @@ public sealed class Masking : IDisposable {
 
   /// <summary>Adds a layer, before initialisation; its id.</summary>
   public int Add(Layer layer) {
-    var id = Flat.masking_add(handle, layer.Name, layer.Weights.Handle);
+    var weights = layer.Given("layer").Weights.Given("weights");
+    var id = Flat.masking_add(handle, layer.Name, weights.Handle);
     layers.Add(layer);
     return id;
   }

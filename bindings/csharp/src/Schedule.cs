@@ -36,7 +36,7 @@ public sealed class Schedule : IDisposable {
 
   /// <summary>Your own function from a position to a rate in [0, 1].</summary>
   public static Schedule Custom(Func<long, double> rate) {
-    if (rate == null) throw new ArgumentNullException("rate");
+    rate.Given("rate");
     var callback = new Callback(n => rate((long)n[0]));
     var schedule = new Schedule(Flat.schedule_create_custom(callback));
     schedule.Handle.Borrowed = callback;

@@ -51,7 +51,7 @@ public sealed class Scope : IDisposable {
 
   /// <summary>The same with a name for messages, or null.</summary>
   public Scope(Block block, long[] shape, string name)
-      : this(Flat.scope_create(block.Handle, shape, name), block.Leaves) {}
+      : this(Flat.scope_create(block.Given("block").Handle, shape, name), block.Leaves) {}
 
   /// <summary>Couples scopes whose grids agree as they are.</summary>
   /// <exception cref="CouplingException">if they do not</exception>
@@ -66,8 +66,8 @@ public sealed class Scope : IDisposable {
   /// <param name="name">for messages, or null</param>
   /// <exception cref="CouplingException">if the grids do not agree</exception>
   public static Scope Couple(Scope[] members, long[][] orders, string name = null) {
-    var handles = members.Select(m => m.handle).ToArray();
-    return new Scope(Flat.scope_couple(handles, Block.Flatten(orders), name),
+    var handles = members.Given("members").Select(m => m.Given("members").handle).ToArray();
+    return new Scope(Flat.scope_couple(handles, Block.Flatten(orders, handles.Length), name),
                      members.SelectMany(m => m.leaves).ToArray());
   }
 
@@ -136,7 +136,7 @@ public sealed class Scope : IDisposable {
 
   /// <summary>Arranges block arrays, one per member and of one dtype, by scope.</summary>
   public Elements BlockToScope(Elements[] values, Context context = null) {
-    var result = Arranged(values[0].Dtype);
+    var result = Arranged(values.Given("values").Length == 0 ? ScoreDtype : values[0].Dtype);
     Flat.scope_block_to_scope(Context.Handle(context), handle, values, Elements.List(result));
     return result;
   }
@@ -144,7 +144,7 @@ public sealed class Scope : IDisposable {
   /// <summary>The same as a view of the block array. Refused for a coupling of several members.
   /// </summary>
   public View BlockToScopeView(Elements values, bool reorder = false) {
-    var code = (int)values.Dtype;
+    var code = (int)values.Given("values").Dtype;
     return new View(Flat.scope_block_to_scope_view(handle, code, reorder ? 1 : 0), values);
   }
 

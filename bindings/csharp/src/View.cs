@@ -28,11 +28,12 @@ public sealed class View : IDisposable {
   /// <exception cref="OutOfBoundsException">if it reaches below element 0</exception>
   /// <exception cref="OverlapException">if two indices lead to one element</exception>
   public View(Elements elements, long[] shape, long[] stride, long offset = 0)
-      : this(Flat.view_create((int)elements.Dtype, shape, stride, offset), elements) {}
+      : this(Flat.view_create((int)elements.Given("elements").Dtype, shape, stride, offset),
+             elements) {}
 
   /// <summary>A view of a whole array in the array's own shape.</summary>
   public static View Of(Array array) {
-    var shape = new long[array.Rank];
+    var shape = new long[array.Given("array").Rank];
     for (int d = 0; d < shape.Length; ++d) shape[d] = array.GetLength(d);
     return new View(new Elements(array), shape);
   }
@@ -40,7 +41,7 @@ public sealed class View : IDisposable {
   /// <summary>A view from its text form: (64,128):(128,1)+32 is shape:stride+offset; without
   /// strides it is contiguous.</summary>
   public static View Parse(Elements elements, string text) {
-    return new View(Flat.view_parse((int)elements.Dtype, text), elements);
+    return new View(Flat.view_parse((int)elements.Given("elements").Dtype, text), elements);
   }
 
   /// <summary>The text form.</summary>
@@ -113,7 +114,7 @@ public sealed class View : IDisposable {
   /// <param name="context">how the call runs</param>
   /// <returns>an array contiguous in the view's shape</returns>
   public Elements Broadcast(long[] blockShape, Elements values, Context context = null) {
-    var result = Elements.Allocate(values.Dtype, Numel);
+    var result = Elements.Allocate(values.Given("values").Dtype, Numel);
     Flat.view_broadcast_block_to_element(Context.Handle(context), Handle, blockShape,
                                          Elements.List(values), Elements.List(result));
     return result;

@@ -28,11 +28,13 @@ public static class UnitTest {
     Test("calls keep alive what they use", CallsKeepAlive);
     Test("calls stand garbage collection", CollectionWhileCallsRun);
     Test("maskings keep functions alive", MaskingsKeepFunctions);
+    Test("cycles through functions are collected", CyclesAreCollected);
     Test("exceptions of functions come out", ExceptionsComeOut);
     Test("functions may call the library", CallsInsideFunctions);
     Test("functions may dispose of what the call uses", DisposingInsideFunctions);
     Test("a progress function cancels", ProgressCancels);
     Test("each status has its exception", Statuses);
+    Test("lists that do not fit are refused", WrongLists);
     Test("names may have any character", Names);
     Test("a block serves many threads", ManyThreads);
     Test("a layer's arrays can be exchanged", ExchangedArrays);
@@ -123,7 +125,21 @@ public static class UnitTest {
     using (var view = new View(new float[] {1, 2}, 2))
     using (var block = new Block(view)) {
       Thrown<SparseKitException>(() => block.ApplyMask(null));
+      Null("values", () => block.Broadcast(null));
+      Null("members", () => Block.Couple(block, null));
     }
+    Null("elements", () => new View((Elements)null, 3));
+    Null("view", () => new Block(null, 3));
+    Null("block", () => new Scope((Block)null));
+    Null("schedule", () => new Masking(null));
+    using (var schedule = Schedule.Linear(0.5, 10))
+    using (var masking = new Masking(schedule)) {
+      Null("layer", () => masking.Add(null));
+    }
+  }
+
+  static void Null(string argument, Action body) {
+    Equal(argument, Thrown<ArgumentNullException>(body).ParamName);
   }
 
   // --- disposing
@@ -271,6 +287,35 @@ public static class UnitTest {
     }
   }
 
+  /// <summary>An object whose functions refer to the handles that they were given to.</summary>
+  sealed class Trainer {
+    internal readonly Schedule Schedule;
+    internal readonly Masking Masking;
+
+    internal Trainer() {
+      Schedule = Schedule.Custom(t => Schedule.Position);
+      Masking = new Masking(Schedule, new MaskingModes {
+        Prune = Prune.Callback,
+        PruneFunction = (layer, rate, requested) => Equal(1, Masking.LayerCount)
+      });
+    }
+  }
+
+  static void CyclesAreCollected() {
+    const int Made = 100;
+    var trainers = new WeakReference[Made];
+    Concurrently(1, () => {
+      for (int i = 0; i < Made; ++i) {
+        var trainer = new Trainer();
+        if (i % 2 == 0) trainer.Masking.Dispose();
+        trainers[i] = new WeakReference(trainer);
+      }
+    });
+    for (int i = 0; i < 10; ++i) Collect();
+    // Mono scans stacks conservatively: one of them may seem to be in use.
+    Check(trainers.Count(trainer => trainer.IsAlive) < Made / 10, "cycles are not collected");
+  }
+
   static void MaskingsKeepFunctions() {
     var weights = new float[] {1, 2, 3, 4};
     Masking masking = null;
@@ -385,6 +430,20 @@ public static class UnitTest {
     var caught = Thrown<E>(body);
     Equal(status, caught.Status);
     Equal(name, caught.StatusName);
+  }
+
+  static void WrongLists() {
+    using (var view = new View(new float[] {1, 2, 3, 4}, 2, 2))
+    using (var rows = new Block(view, 1, 0))
+    using (var scope = new Scope(rows))
+    using (var column = new View(new float[] {1, 2}, 2, 1))
+    using (var others = new Block(column, 1, 1)) {
+      // As many numbers as there must be, but not as many for each member.
+      var uneven = new[] {new long[] {0}, new long[] {1, 0, 1}};
+      Thrown<ShapeMismatchException>(() => Block.Couple(new[] {rows, others}, uneven));
+      Thrown<ShapeMismatchException>(() => Scope.Couple(new[] {scope, scope}, uneven));
+      Thrown<ShapeMismatchException>(() => scope.BlockToScope(new Elements[0]));
+    }
   }
 
   static void Names() {

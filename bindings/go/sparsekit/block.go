@@ -2,7 +2,11 @@
 
 package sparsekit
 
-import "github.com/sparsekit/sparsekit/bindings/go/internal/flat"
+import (
+	"fmt"
+
+	"github.com/sparsekit/sparsekit/bindings/go/internal/flat"
+)
 
 // Block cuts a view into a grid of equal blocks, the units that live or die; or couples blocks of
 // several views, so that block i of each of them is one unit. It knows the arrays of its leaves and
@@ -38,8 +42,9 @@ func CoupleBlocks(members []*Block, orders [][]int64, given ...Option) (*Block, 
 			leaves = append(leaves, member.leaves...)
 		}
 	}
+	axes := c.flatten(orders, len(members))
 	h, err := create(c, func() uintptr {
-		return flat.Block_couple(numbers, flatten(orders), o.name)
+		return flat.Block_couple(numbers, axes, o.name)
 	}, releaseBlock)
 	if err != nil {
 		return nil, err
@@ -56,10 +61,15 @@ func newBlock(h *handle, leaves []leaf) (*Block, error) {
 	return &Block{h, leaves, numblk, DType(dtype)}, err
 }
 
-func flatten(lists [][]int64) []int64 {
+// flatten returns permutations one after the other: C cannot see where one ends.
+func (c *call) flatten(orders [][]int64, members int) []int64 {
 	flattened := []int64{}
-	for _, list := range lists {
-		flattened = append(flattened, list...)
+	for _, order := range orders {
+		if len(orders) != members || len(order) != len(orders[0]) {
+			c.refuse(ErrShapeMismatch, fmt.Sprintf("orders: got %v for %d members, expected a "+
+				"permutation of as many axes for each", orders, members))
+		}
+		flattened = append(flattened, order...)
 	}
 	return flattened
 }
@@ -190,7 +200,7 @@ const SmallestNonzero = flat.NNZ_EPS
 // copy what is to be kept. An error ends the call, which returns it; Stop gives ErrCancelled. Takes
 // In.
 func (b *Block) Reduce(fn func(elements []float64) (float64, error), given ...Option) (Array, error) {
-	f, err := newFunction(fn)
+	f, err := newFunction(fn != nil, fn)
 	if err != nil {
 		return Array{}, err
 	}

@@ -41,15 +41,15 @@ func (c *call) in(context *Context) uintptr {
 	}
 	number := c.use(context.handle)
 	if number == 0 {
-		c.refuse("context: got a closed one, expected an open handle")
+		c.refuse(ErrInvalidArgument, "context: got a closed one, expected an open handle")
 	}
 	c.with(context.progress)
 	return number
 }
 
-func (c *call) refuse(message string) {
+func (c *call) refuse(status Status, message string) {
 	if c.refused == nil {
-		c.refused = &Error{ErrInvalidArgument, message}
+		c.refused = &Error{status, message}
 	}
 }
 

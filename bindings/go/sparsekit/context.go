@@ -58,7 +58,7 @@ func progressFunction(progress func(done, total int64) error) (*function, error)
 	if progress == nil {
 		return nil, nil
 	}
-	return newFunction(func(numbers []float64) (float64, error) {
+	return newFunction(true, func(numbers []float64) (float64, error) {
 		return 0, progress(int64(numbers[0]), int64(numbers[1]))
 	})
 }

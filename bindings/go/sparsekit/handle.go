@@ -71,7 +71,11 @@ type function struct {
 	handle   *handle
 }
 
-func newFunction(f flat.Function) (*function, error) {
+// newFunction refuses a function that the caller gave as nil.
+func newFunction(given bool, f flat.Function) (*function, error) {
+	if !given {
+		return nil, &Error{ErrInvalidArgument, "function: got nil, expected one"}
+	}
 	number := flat.NewNumber()
 	c := call{}
 	h, err := create(&c, func() uintptr { return flat.NewCallback(number).Swigcptr() }, releaseFunction)

@@ -117,7 +117,7 @@ func (o *MaskingOptions) functions() ([5]*function, error) {
 			continue
 		}
 		var err error
-		if functions[i], err = newFunction(form); err != nil {
+		if functions[i], err = newFunction(true, form); err != nil {
 			return functions, err
 		}
 	}

@@ -110,7 +110,7 @@ func begin(given []Option, takes string) (*call, *options, uintptr) {
 	o := &options{epsilon: -1, tolerance: -1}
 	for _, option := range given {
 		if option.apply == nil || !strings.Contains(" "+takes+" ", " "+option.name+" ") {
-			c.refuse("option: got " + option.name + ", expected one of: " + takes)
+			c.refuse(ErrInvalidArgument, "option: got "+option.name+", expected one of: "+takes)
 			continue
 		}
 		option.apply(o)

@@ -35,7 +35,9 @@ func NewMagnitudeSchedule(initial, final float64, tMax, tStart, interval int64) 
 // NewCustomSchedule makes a schedule of a function, which returns the rate at a position, in [0,
 // 1]. An error ends the call that asked, which returns it; Stop gives ErrCancelled.
 func NewCustomSchedule(rate func(t int64) (float64, error)) (*Schedule, error) {
-	custom, err := newFunction(func(numbers []float64) (float64, error) { return rate(int64(numbers[0])) })
+	custom, err := newFunction(rate != nil, func(numbers []float64) (float64, error) {
+		return rate(int64(numbers[0]))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -47,8 +47,9 @@ func CoupleScopes(scopes []*Scope, orders [][]int64, given ...Option) (*Scope, e
 			members = append(members, scope.members...)
 		}
 	}
+	axes := c.flatten(orders, len(scopes))
 	h, err := create(c, func() uintptr {
-		return flat.Scope_couple(numbers, flatten(orders), o.name)
+		return flat.Scope_couple(numbers, axes, o.name)
 	}, releaseScope)
 	if err != nil {
 		return nil, err

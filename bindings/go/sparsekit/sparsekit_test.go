@@ -143,6 +143,19 @@ func TestWrongArraysAreRefused(t *testing.T) {
 	expect(t, err != nil, true)
 	_, err = NewBlock(nil, nil)
 	expectStatus(t, err, ErrInvalidArgument)
+
+	_, err = block.Reduce(nil)
+	expectStatus(t, err, ErrInvalidArgument)
+	_, err = NewCustomSchedule(nil)
+	expectStatus(t, err, ErrInvalidArgument)
+
+	// As many numbers as there must be, but not as many for each member.
+	uneven := [][]int64{{0}, {1, 0, 1}}
+	_, err = CoupleBlocks([]*Block{block, blockOf(t, counting(8), 1, 2)}, uneven)
+	expectStatus(t, err, ErrShapeMismatch)
+	scope := must[*Scope](t)(NewScope(block, nil))
+	_, err = CoupleScopes([]*Scope{scope, scope}, uneven)
+	expectStatus(t, err, ErrShapeMismatch)
 	_, err = CoupleBlocks([]*Block{block, nil}, nil)
 	expectStatus(t, err, ErrInvalidArgument)
 }

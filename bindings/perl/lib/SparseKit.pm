@@ -157,9 +157,13 @@ sub _arrays ($values) {
 # A list of one array, which may be given as a number or a list of numbers.
 sub _numbers ($values, $dtype) {
     return undef unless defined $values;
-    return [SparseKit::Array->new($dtype, [$values])] unless ref $values;
-    return [SparseKit::Array->new($dtype, $values)] if ref $values eq 'ARRAY' && !_is_pair($values);
-    return [_array($values)];
+    return [_array($values)] if ref $values && (ref $values ne 'ARRAY' || _is_pair($values));
+    my @numbers = ref $values ? @$values : $values;
+    for my $number (@numbers) {
+        next if defined $number && Scalar::Util::looks_like_number($number);
+        _refuse('number', _kind($number), 'a number, a list of them or an array');
+    }
+    return [SparseKit::Array->new($dtype, \@numbers)];
 }
 
 sub _dtype ($array) {
@@ -232,7 +236,13 @@ sub _context ($options) {
 }
 
 # Permutations one after the other.
-sub _flatten ($orders) { defined $orders ? [map { @$_ } @$orders] : undef }
+sub _flatten ($orders) {
+    return undef unless defined $orders;
+    for my $list ($orders, ref $orders eq 'ARRAY' ? @$orders : ()) {
+        _refuse('orders', _kind($list), 'a list of axes for each member') if ref $list ne 'ARRAY';
+    }
+    return [map { @$_ } @$orders];
+}
 
 # Defines methods that give a fact of the handle.
 sub _facts ($class, $prefix, @names) {
@@ -593,6 +603,25 @@ sub couple ($class, $members, $orders = undef, $name = undef) {
 
 SparseKit::_facts(__PACKAGE__, 'scope_',
     qw(name grid_shape numscope numblk_per_scope numel_per_scope member_count leaf_count));
+
+sub leaf_view ($self, $index) {
+    my $handle = SparseKit::Native::scope_leaf_view($self->{handle}, $index);
+    return SparseKit::View->_wrap($handle, [$self->{leaves}[$index]]);
+}
+
+sub member_block ($self, $index) {
+    my $block = sub ($i) {
+        my $handle = SparseKit::Native::scope_member_block($self->{handle}, $i);
+        return bless { handle => $handle }, 'SparseKit::Block';
+    };
+    my $member = $block->($index);
+    my $first  = 0;
+    $first += $block->($_)->leaf_count for 0 .. $index - 1;
+    my @range = $first .. $first + $member->leaf_count - 1;
+    $member->{leaves} = [@{ $self->{leaves} }[@range]];
+    $member->{shapes} = [@{ $self->{shapes} }[@range]];
+    return $member;
+}
 
 sub member_numblk ($self, $index) {
     return SparseKit::Native::scope_member_numblk($self->{handle}, $index);
@@ -1051,7 +1080,7 @@ Views, and the blocks gathered in a new array.
 =item C<new($block, \@shape, $name)>, C<< SparseKit::Scope->couple(\@scopes, \@orders, $name) >>
 
 =item C<name>, C<grid_shape>, C<numscope>, C<numblk_per_scope>, C<numel_per_scope>, C<member_count>,
-C<leaf_count>, C<score_dtype>, C<member_numblk($i)>, C<sparsity_to_nnz($sparsity)>
+C<leaf_count>, C<leaf_view($i)>, C<score_dtype>, C<member_block($i)>, C<member_numblk($i)>, C<sparsity_to_nnz($sparsity)>
 
 Facts.
 

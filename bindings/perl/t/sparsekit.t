@@ -130,6 +130,45 @@ subtest 'what is no array' => sub {
         sub { $short->prune_unstructured(0.5) });
 };
 
+subtest 'what is no number' => sub {
+    my $packed = ones(4);
+    my $view   = view_of(\$packed, [4]);
+    my $block  = SparseKit::Block->new($view, [1]);
+    for my $wrong (undef, 'x', '', {}, \1) {
+        my $name = $wrong // 'undef';
+        refused(INVALID_ARGUMENT => "p $name",        sub { $block->norms($wrong) });
+        refused(INVALID_ARGUMENT => "leaf $name",     sub { $block->leaf($wrong) });
+        refused(INVALID_ARGUMENT => "sparsity $name", sub { $view->prune_unstructured($wrong) });
+        next unless defined $wrong;
+        refused(INVALID_ARGUMENT => "threshold $name",  sub { $block->hard_threshold($wrong) });
+        refused(INVALID_ARGUMENT => "thresholds $name", sub { $block->hard_threshold([$wrong]) });
+    }
+    refused(INVALID_ARGUMENT => 'a fraction',  sub { $block->leaf(0.5) });
+    refused(INVALID_ARGUMENT => 'beyond 32 bits', sub { $block->leaf(2**40) });
+    refused(INVALID_ARGUMENT => 'flat orders', sub { SparseKit::Block->couple([$block], [0]) });
+    is($packed, ones(4), 'nothing was written');
+    is(join(' ', $block->norms('1e0')->list), '1 1 1 1', 'a number in a string');
+};
+
+subtest 'scopes know their members' => sub {
+    my ($first, $second) = (ones(4), ones(6));
+    my $pair = SparseKit::Block->couple([
+        SparseKit::Block->new(view_of(\$first, [2, 2]), [1, 2]),
+        SparseKit::Block->new(view_of(\$second, [2, 3]), [1, 3]),
+    ]);
+    my $last  = SparseKit::Block->new(SparseKit::View->new(SparseKit::array('f64', [1 .. 4]), [4, 1]));
+    my $scope = SparseKit::Scope->couple([map { SparseKit::Scope->new($_) } $pair, $last]);
+    is($scope->member_block(0)->leaf_count, 2, 'leaves of a coupling');
+    is(join(' ', $scope->member_block(1)->norms(1)->list), '1 2 3 4', 'the arrays of a member');
+    is(join(' ', $scope->leaf_view(1)->shape), '2 3', 'view of a leaf');
+    is($scope->leaf_view(2)->dtype, 'f64', 'view of the last');
+    refused(OUT_OF_BOUNDS => "member $_", sub { $scope->member_block($_) }) for -1, 2;
+    refused(OUT_OF_BOUNDS => 'leaf', sub { $scope->leaf_view(3) });
+    refused(INVALID_ARGUMENT => 'no number', sub { $scope->member_block('x') });
+    $scope->close;
+    refused(INVALID_ARGUMENT => 'closed', sub { $scope->member_block(0) });
+};
+
 subtest 'tied scalars' => sub {
     package Tied {
         sub TIESCALAR ($class) { bless {}, $class }
@@ -351,6 +390,21 @@ END
     open my $output, '-|', @command or die "perl: $!";
     is(join('', <$output>), 'end', 'it ran');
     ok(close $output, 'and ended well') or diag("status $?");
+};
+
+subtest 'exit inside a function' => sub {
+    my $program = <<~'PERL';
+        use SparseKit;
+        my $packed = pack 'f*', 1 .. 4;
+        my $block  = SparseKit::Block->new(SparseKit::View->new([f32 => \$packed], [4]), [1]);
+        END { eval { $block->norms(1) }; print $@ ? $@->status_name : 'no error' }
+        $block->reduce(sub { exit 3 });
+        PERL
+    open my $output, '-|', $^X, (map { "-I$_" } @INC), '-e', $program or die $!;
+    my $said = do { local $/; <$output> };
+    close $output;
+    is($? >> 8, 3, 'its status');
+    is($said, 'SPK_INVALID_ARGUMENT', 'END blocks cannot make calls');
 };
 
 subtest 'threads do not close the objects of others' => sub {

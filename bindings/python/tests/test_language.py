@@ -69,6 +69,58 @@ def test_messages_name_the_argument():
     assert (caught.value.status, caught.value.status_name) == (2, "SPK_SHAPE_MISMATCH")
 
 
+def rows(rows=4, columns=6):
+    return sk.BlockSpec(ones(rows, columns), (1, -1))
+
+
+FROZEN = np.ones((4, 6), np.float32)
+FROZEN.flags.writeable = False
+
+REFUSALS = {
+    "values[1]: got NoneType": lambda: sk.BlockCoupling([rows(), rows()]).norms([ones(4, 6), None]),
+    "source[0]: got shape (4, 5)": lambda: rows().set_data(ones(4, 5)),
+    "into: got a read-only array": lambda: rows().soft_threshold(1, into=FROZEN),
+    "block_thresholds: got elements of format 'i'": lambda: rows().soft_threshold(
+        np.zeros(4, np.int32)
+    ),
+    "prune_mask: got str": lambda: rows().apply_mask("1"),
+    "mask of w: got str": lambda: sk.Masking(lambda t: 0)
+    .add("w", ones(2, 2), mask="1")
+    ._mask_memory(),
+    "momentum of w: got shape (3, 3)": lambda: sk.Masking(lambda t: 0)
+    .add("w", ones(2, 2), momentum=ones(3, 3))
+    ._beside("momentum"),
+    "context: got 3": lambda: rows().norms(context=3),
+    "decay: got 3": lambda: sk.Masking(3),
+    "dtype: got f16 for an array of f32": lambda: sk.View(ones(4), dtype="f16"),
+    "view stride: got 1 numbers, expected 2": lambda: sk.View(ones(4), (2, 2), (1,)),
+    "index: got 3 numbers, expected 2": lambda: sk.View(ones(2, 2)).linear_offset((0, 0, 0)),
+    "leaf index: got 1, expected 0 to 0": lambda: rows().leaf_shape(1),
+    "view: shape (100,), strides (1,) and offset 0": lambda: sk.View(ones(4), (100,)).data,
+    "block_values: got 5 numbers, expected 4": lambda: rows().expand_block_tensor(np.ones(5)),
+    "block_values: got 3 numbers, expected 4": lambda: rows().broadcast_block_to_element(
+        np.ones(3), fake=True
+    ),
+    "orders: got [(0,), (1, 0, 1)]": lambda: sk.BlockCoupling(
+        [rows(), rows()], orders=[(0,), (1, 0, 1)]
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_refusals_say_of_what(message):
+    with pytest.raises(sk.SparseKitError) as caught:
+        REFUSALS[message]()
+    assert str(caught.value).startswith(message)
+
+
+def test_a_closed_member_is_named_even_with_orders():
+    closed = rows()
+    closed.close()
+    with pytest.raises(sk.InvalidArgumentError, match=r"members\[0\]"):
+        sk.BlockCoupling([closed, rows()], orders=[(0, 1), (0, 1)])
+
+
 def test_arguments_of_other_types():
     with pytest.raises(TypeError):
         sk.BlockSpec(ones(4), "ab")
@@ -246,6 +298,29 @@ def test_cycles_through_callbacks_are_collected():
     references = make()
     gc.collect()
     assert [reference() for reference in references] == [None, None]
+
+
+class Weights(np.ndarray):
+    """An array that can have attributes."""
+
+
+class Interface:
+    """An array by __array_interface__."""
+
+    def __init__(self):
+        self.array = ones(2, 2)
+        self.__array_interface__ = self.array.__array_interface__
+
+
+@pytest.mark.parametrize("make", [lambda: ones(2, 2).view(Weights), Interface])
+def test_cycles_through_arrays_are_collected(make):
+    array = make()
+    array.rows = sk.BlockSpec(array, (1, -1))
+    array.copy_of_it = array.rows.view.beside(array)
+    dead = weakref.ref(array)
+    del array
+    gc.collect()
+    assert dead() is None
 
 
 def test_a_function_outlives_what_it_was_given_to():

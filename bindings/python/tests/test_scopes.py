@@ -152,3 +152,15 @@ def test_soft_threshold_blocks():
     weights = np.array([[3, 4, 0.3, 0.4]], np.float64)
     assert sk.soft_threshold_blocks(weights, (1, 2), 1.0).achieved == 1
     np.testing.assert_allclose(weights, [[2.4, 3.2, 0, 0]], rtol=1e-12)
+
+
+def test_scores_and_masks_may_be_lists():
+    weights = np.ones((4, 2), np.float32)
+    rows = sk.BlockSpec(weights, (1, -1))
+    scope = sk.ScopeSpec(rows)
+    kept = scope.get_masks(2, block_scores=[1, 4, 3, 2])[:, 0]
+    assert kept.tolist() == [False, True, True, False]
+    assert scope.kth_largest(nnz=2, block_scores=[1, 4, 3, 2]).item() == 3
+    # Any true element is a 1, also one that no byte can hold.
+    rows.apply_mask([256, 0, 0.5, 0])
+    assert weights[:, 0].tolist() == [0, 1, 0, 1]

@@ -463,10 +463,11 @@ class Case
 
   # Changes the first `count` bytes of a mask that have a value.
   def flip(mask, value, count)
-    get, set = mask.is_a?(String) ? %i[getbyte setbyte] : %i[[] []=]
-    size = mask.is_a?(String) ? mask.bytesize : mask.total
-    places = (0...size).select { |i| mask.send(get, i) == value }
-    places.first(count).each { |i| mask.send(set, i, 1 - value) }
+    bytes = mask.is_a?(String) ? mask.bytes : mask.to_a.flatten
+    places = bytes.each_index.select { |i| bytes[i] == value }.first(count)
+    places.each do |i|
+      mask.is_a?(String) ? SparseKit.write(mask, i, [1 - value].pack("C")) : mask[i] = 1 - value
+    end
   end
 
   def do_masking

@@ -53,6 +53,13 @@ module SparseKit
       Flat.executor_available(Handle.mode("EXECUTOR", executor)) == 1
     end
 
+    # Writes a String of bytes over those of a String from `at` on, and returns the latter. Its
+    # length stays. A block of yours can write so what the call that it runs in uses, for which
+    # Ruby's own methods raise RuntimeError.
+    def write(string, at, bytes)
+      Flat.write(string, at, bytes)
+    end
+
     # Where the library finds the first element of an array.
     def address(array, dtype: nil)
       Flat.address([Arrays.entry(Arrays.said(array, dtype))])

@@ -126,6 +126,11 @@ class MemoryTest < Minitest::Test
     block = block_of(counting(8), [1, 2])
     assert_raises(SparseKit::ShapeMismatch) { block.apply_mask("\0" * 3) }
     assert_raises(SparseKit::UnsupportedDType) { block.apply_mask([counting(4), :f32]) }
+    error = assert_raises(SparseKit::InvalidArgument) { block.apply_mask(nil) }
+    assert_equal "array: got NilClass, expected a String or an NArray", error.message
+    error = assert_raises(SparseKit::ShapeMismatch) { block.norms(2, values: [counting(8)] * 2) }
+    assert_match(/got 2 buffers, expected 1|got 2, expected 1/, error.message)
+    assert_raises(TypeError) { SparseKit::Scope.new(block).keep_top(1.5) }
     assert_raises(SparseKit::InvalidArgument) { SparseKit::Block.new("a view", [1]) }
     assert_raises(SparseKit::InvalidArgument) { SparseKit::Context.new(executor: :magic) }
     assert_raises(TypeError) { SparseKit::View.new(counting(2), ["2"], dtype: :f32) }
@@ -291,6 +296,7 @@ class FunctionsTest < Minitest::Test
     assert_same own, assert_raises(RuntimeError) { @block.reduce { raise own } }
     assert_equal [2] * 4, floats(@block.reduce { 2 })
     assert_raises(TypeError) { @block.reduce { "no number" } }
+    assert_raises(TypeError) { @block.reduce { nil } }
   end
 
   def test_stop
@@ -346,6 +352,157 @@ class FunctionsTest < Minitest::Test
   end
 end
 
+# Strings stay where they are while a call uses them, whatever its block does.
+class LockTest < Minitest::Test
+  include Helpers
+
+  def setup
+    @values = counting(512)
+    @block = block_of(@values, [1, 2])
+  end
+
+  def assert_unlocked(*strings)
+    strings.each { |string| string << "\0" && string.chop! }
+  end
+
+  def test_a_block_cannot_move_memory
+    [-> { @values << ("x" * (1 << 20)) }, -> { @values.clear }, -> { @values.replace("") },
+     -> { @values[0, 4] = "" }, -> { @values.setbyte(0, 0) }, -> { @values.slice!(4..) },
+     -> { @values.freeze }, lambda {
+       @values.dup
+       @values.setbyte(0, 0)
+     }].each do |change|
+      assert_raises(RuntimeError) { @block.reduce { change.call || 0 } }
+      assert_unlocked @values
+    end
+    assert_equal (1..512).to_a, floats(@values)
+  end
+
+  def test_memory_stays_when_the_error_is_caught
+    before = address(@values)
+    copies = []
+    sums = @block.reduce do |elements|
+      copies << @values.dup if copies.size < 3
+      assert_raises(RuntimeError) { @values << "more" }
+      copies.last << "more"
+      GC.start if elements.first > 1000
+      elements.sum
+    end
+    assert_equal (1..512).each_slice(2).map(&:sum), floats(sums)
+    assert_equal before, address(@values)
+    @block.apply_mask("\1" * 256)
+    assert_equal (1..512).to_a, floats(copies.first).first(512)
+  end
+
+  def test_unlocked_on_every_way_out
+    ways = [-> { @block.reduce { raise "own" } }, -> { @block.reduce { throw :out } },
+            -> { @block.reduce { break } }, -> { @block.reduce { SparseKit::STOP } },
+            -> { @block.reduce { "no number" } }, -> { @block.norms(-1) },
+            -> { @block.apply_mask("\0" * 3) }, -> { @block.norms("2") },
+            -> { @block.hard_threshold(1, into: "".b.freeze) },
+            -> { SparseKit::Block.new(SparseKit::View.new(@values, dtype: :f32), ["2"]) }]
+    ways.each do |way|
+      catch(:out) do
+        way.call
+      rescue SparseKit::Error, RuntimeError, TypeError
+        nil
+      end
+      assert_unlocked @values
+    end
+    thread = Thread.new { @block.reduce { Thread.stop } }
+    Thread.pass until thread.stop?
+    thread.kill.join
+    assert_unlocked @values
+  end
+
+  def test_the_same_string_twice
+    @block.hard_threshold(100, values: [@values])
+    assert_unlocked @values
+    both = SparseKit::Block.couple([block_of(@values, [1, 2]), block_of(@values, [1, 2])])
+    assert_raises(SparseKit::Overlap) { both.norms(1) }
+    assert_unlocked @values
+  end
+
+  def test_calls_inside_may_use_the_same_string
+    serial = SparseKit::Context.new(executor: :serial)
+    sums = @block.reduce do |elements|
+      @block.apply_mask("\0" * 256, context: serial)
+      assert_raises(RuntimeError) { @values << "more" } # the outer call has it still
+      @block.norms(1, context: serial).unpack1("f") + elements.first
+    end
+    assert_equal (1..512).step(2).map { |first| first + 3 }, floats(sums)
+    assert_unlocked @values
+  end
+
+  def test_a_block_that_is_left_for_another_fiber
+    fiber = Fiber.new { @block.reduce { |elements| Fiber.yield || elements.sum } }
+    other = block_of(counting(8), [1, 2])
+    serial = SparseKit::Context.new(executor: :serial)
+    sums = nil
+    until sums
+      sums = fiber.resume
+      next if sums
+      error = assert_raises(SparseKit::InvalidArgument) { other.norms(1, context: serial) }
+      assert_match(/another Fiber/, error.message)
+      assert_raises(RuntimeError) { @values << "more" }
+    end
+    assert_equal (1..512).each_slice(2).map(&:sum), floats(sums)
+    assert_equal [3, 7, 11, 15], floats(other.norms(1, context: serial))
+    assert_unlocked @values
+  end
+
+  # Its call never ends, and its thread makes no other; the garbage collector must not stumble.
+  def test_a_fiber_that_is_given_up
+    program = <<~'RUBY'
+      require "sparsekit"
+      values = [1.0, 2.0].pack("f*")
+      block = SparseKit::Block.new(SparseKit::View.new(values, dtype: :f32))
+      Thread.new do
+        Fiber.new { block.reduce { Fiber.yield } }.resume
+        GC.start
+        begin
+          block.norms(1)
+        rescue SparseKit::InvalidArgument
+          puts "refused"
+        end
+      end.join
+      GC.start
+      puts block.norms(1).unpack1("f")
+      values << "more" rescue puts $!.message
+    RUBY
+    folders = $LOAD_PATH.flat_map { |folder| ["-I", folder] }
+    output = IO.popen([RbConfig.ruby, *folders, "-e", program], err: %i[child out], &:read)
+    assert_equal "refused\n1.0\ncan't modify string; temporarily locked\n", output
+  end
+
+  def test_write
+    string = "abc".b
+    assert_same string, SparseKit.write(string, 1, "xy")
+    assert_equal "axy", string
+    copy = string.dup
+    SparseKit.write(string, 0, "z")
+    assert_equal %w[zxy axy], [string, copy]
+    [[2, "xy"], [-1, "x"], [4, ""], [0, "four"]].each do |at, bytes|
+      assert_raises(SparseKit::OutOfBounds) { SparseKit.write(string, at, bytes) }
+    end
+    assert_raises(SparseKit::InvalidArgument) { SparseKit.write("a".b.freeze, 0, "b") }
+    assert_raises(TypeError) { SparseKit.write(nil, 0, "b") }
+    assert_equal "zxy", string
+  end
+
+  # Arguments are converted without a call of Ruby's, which could close or change the others.
+  def test_no_methods_are_called_for_arguments
+    sly = Object.new
+    def sly.to_int = raise("called")
+    def sly.to_str = raise("called")
+    def sly.to_f = raise("called")
+    view = SparseKit::View.new(@values, dtype: :f32)
+    assert_raises(TypeError) { SparseKit::Block.new(view, [sly]) }
+    assert_raises(TypeError) { SparseKit::Block.new(view, name: sly) }
+    assert_raises(TypeError) { @block.norms(sly) }
+  end
+end
+
 class MaskingTest < Minitest::Test
   include Helpers
 
@@ -359,14 +516,13 @@ class MaskingTest < Minitest::Test
       schedule, prune: :callback, grow: :callback, redistribute: :callback,
                 prune_fn: lambda { |*arguments|
                   calls << arguments
-                  mask.setbyte(6, 0)
-                  mask.setbyte(7, 0)
+                  SparseKit.write(mask, 6, "\0\0")
                 },
                 statistic_fn: ->(layer) { masking.layer_count + layer },
                 grow_fn: lambda { |*arguments|
                   calls << arguments
-                  mask.setbyte(6, 1)
-                  weights[24, 4] = [0.5].pack("f")
+                  SparseKit.write(mask, 6, "\1")
+                  SparseKit.write(weights, 24, [0.5].pack("f"))
                 }
     )
     view = SparseKit::View.new(weights, [2, 4], dtype: :f32)

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _native
 from ._context import Context, Report, native_context, report_of
+from ._errors import ShapeMismatchError
 from ._leaves import Leaves, PerLeaf, axes_of, elements_function, soft_options
 from ._memory import DTYPE_NAMES, Array, Memory, integers, memory_of, ndarray, operand
 from ._view import Shape, View, new_array, new_like, view_of
@@ -168,7 +169,7 @@ class Block(Leaves):
             self._handle,
             self._memories,
             self._per_leaf("into", into),
-            (operand(prune_mask, np.uint8),),
+            (operand(prune_mask, np.bool_, "prune_mask"),),
         )
 
     def apply_keep_mask(
@@ -180,7 +181,7 @@ class Block(Leaves):
             self._handle,
             self._memories,
             self._per_leaf("into", into),
-            (operand(keep_mask, np.uint8),),
+            (operand(keep_mask, np.bool_, "keep_mask"),),
         )
 
     def apply_multiplier(
@@ -197,7 +198,7 @@ class Block(Leaves):
             self._handle,
             self._memories,
             self._per_leaf("into", into),
-            (operand(multiplier, np.float64),),
+            (operand(multiplier, np.float64, "multiplier"),),
         )
 
     def hard_threshold(
@@ -220,7 +221,7 @@ class Block(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(thresholds, np.float64),),
+                (operand(thresholds, np.float64, "thresholds"),),
                 self._per_leaf("values", values),
             )
         )
@@ -260,7 +261,7 @@ class Block(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(block_thresholds, np.float64),),
+                (operand(block_thresholds, np.float64, "block_thresholds"),),
                 self._per_leaf("conditioners", conditioners),
                 *soft_options(eps, atol, max_iter, scale),
             )
@@ -279,7 +280,10 @@ class Block(Leaves):
         arrays of the views' shapes; one for a block spec, a list in leaf order for a coupling."""
         masks = self._new_masks()
         _native.block_get_masks(
-            native_context(context), self._handle, (operand(block_masks, np.uint8),), masks
+            native_context(context),
+            self._handle,
+            (operand(block_masks, np.bool_, "block_masks"),),
+            masks,
         )
         return self._single(masks)
 
@@ -323,7 +327,7 @@ class Block(Leaves):
         dtype of ``block_values``; one for a block spec, a list in leaf order for a coupling. With
         ``fake`` no copy, but ``block_values`` in shape (B0, 1, B1, 1, ...), which broadcasts
         against :meth:`block_view`."""
-        values = operand(block_values, np.float64)
+        values = operand(block_values, np.float64, "block_values")
         if fake:
             return reshaped(values, _native.block_broadcast_fake(self._handle, _native.F32))
         pairs = [new_like(view._shape, block_values, values) for view in self._views]
@@ -334,7 +338,7 @@ class Block(Leaves):
 
     def expand_block_tensor(self, block_values: Array) -> np.ndarray:
         """An array of one number per block, flat or not, in :attr:`grid_shape`; no copy."""
-        values = operand(block_values, np.float64)
+        values = operand(block_values, np.float64, "block_values")
         return reshaped(values, _native.block_expand_block_tensor(self._handle, _native.F32))
 
 
@@ -404,7 +408,7 @@ class BlockCoupling(Block):
         self._specs: tuple[Block, ...] = tuple(specs)
         self._orders = orders
         self._handle = _native.block_couple(
-            [spec._handle for spec in self._specs], axes_of(orders), name
+            [spec._handle for spec in self._specs], axes_of(orders, len(self._specs)), name
         )
         self._set_parts(sum((spec._views for spec in self._specs), ()), self._specs)
 
@@ -432,8 +436,12 @@ class BlockCoupling(Block):
 
 
 def reshaped(values: Any, handle: Any) -> np.ndarray:
-    """A contiguous array in the shape and strides of a view."""
+    """A contiguous array of one number per block in the shape and strides of a view."""
     memory: Memory = memory_of(values)
+    if memory.numel != _native.view_numel(handle):
+        raise ShapeMismatchError(
+            f"block_values: got {memory.numel} numbers, expected {_native.view_numel(handle)}"
+        )
     return ndarray(
         memory, _native.view_shape(handle), _native.view_stride(handle), _native.view_offset(handle)
     )

@@ -140,6 +140,8 @@ def native_context(context: Context | None) -> Any:
     """The handle of a context, None for the default. A closed one must not pass for that."""
     if context is None:
         return None
+    if not isinstance(context, Context):
+        raise InvalidArgumentError(f"context: got {context!r}, expected a Context")
     if context._handle is None:
         raise InvalidArgumentError("context: got a closed one, expected an open handle")
     return context._handle

@@ -109,6 +109,14 @@ _CLASSES: dict[int, type[SparseKitError]] = {
 }
 
 
+def named(error: SparseKitError, what: str) -> SparseKitError:
+    """The same error, of an array that is the argument ``what``."""
+    message = str(error)
+    if message.startswith("array: "):
+        error.args = (what + message[len("array") :],)
+    return error
+
+
 def _error(status: int, message: str) -> SparseKitError:
     return _CLASSES.get(status, SparseKitError)(message, status)
 

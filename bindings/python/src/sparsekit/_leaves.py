@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._context import Handle
-from ._errors import ShapeMismatchError
+from ._errors import ShapeMismatchError, SparseKitError, named
 from ._memory import Array, Memory
 from ._view import View
 
@@ -55,7 +55,13 @@ class Leaves(Handle):
         return None if arrays is None else self._beside(what, arrays)
 
     def _beside(self, what: str, arrays: PerLeaf) -> tuple[Memory, ...]:
-        return tuple(map(View.beside, self._views, self._in_leaf_order(what, arrays)))
+        memories = []
+        for view, array in zip(self._views, self._in_leaf_order(what, arrays)):
+            try:
+                memories.append(view.beside(array))
+            except SparseKitError as error:
+                raise named(error, f"{what}[{len(memories)}]")
+        return tuple(memories)
 
     def _leaves_or(self, values: PerLeaf | None) -> tuple[Memory, ...]:
         return self._memories if values is None else self._beside("values", values)
@@ -103,9 +109,17 @@ class Leaves(Handle):
         return [np.empty(view._shape, np.bool_) for view in self._views]
 
 
-def axes_of(orders: Sequence[Sequence[int]] | None) -> tuple[int, ...] | None:
-    """Permutations, one after the other."""
-    return None if orders is None else tuple(int(axis) for order in orders for axis in order)
+def axes_of(orders: Sequence[Sequence[int]] | None, members: int) -> tuple[int, ...] | None:
+    """Permutations, one after the other: the library cannot see where one ends."""
+    if orders is None:
+        return None
+    axes = [tuple(int(axis) for axis in order) for order in orders]
+    if len(axes) != members or len({len(order) for order in axes}) > 1:
+        raise ShapeMismatchError(
+            f"orders: got {axes} for {members} members, expected a permutation of as many axes "
+            "for each"
+        )
+    return sum(axes, ())
 
 
 def soft_options(

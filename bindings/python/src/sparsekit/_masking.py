@@ -13,7 +13,7 @@ from . import grow as _grow
 from . import prune as _prune
 from . import redistribute as _redistribute
 from ._context import Context, Handle, callback_of, doubles, native_context
-from ._errors import InvalidArgumentError, ShapeMismatchError
+from ._errors import InvalidArgumentError, ShapeMismatchError, SparseKitError, named
 from ._memory import Array, Memory, integers, memory_of
 from ._modes import Mode, ModeLike, mode_of
 from ._view import View, view_of
@@ -94,17 +94,24 @@ class Layer:
         self.adam_m2 = adam_m2
 
     def _mask_memory(self) -> Memory:
-        memory = memory_of(self.mask)
+        try:
+            memory = memory_of(self.mask)
+        except SparseKitError as error:
+            raise named(error, f"mask of {self.name}")
         if not memory.dense:
             raise ShapeMismatchError(
                 f"mask of {self.name}: got strides {memory.stride}, expected a contiguous array"
             )
         return memory
 
-    def _beside(self, source: ArraySource) -> Memory | None:
+    def _beside(self, kind: str) -> Memory | None:
+        source: ArraySource = getattr(self, kind)
         if callable(source) and not hasattr(source, "__dlpack__"):
             source = source()
-        return None if source is None else self.view.beside(source)
+        try:
+            return None if source is None else self.view.beside(source)
+        except SparseKitError as error:
+            raise named(error, f"{kind} of {self.name}")
 
     def __repr__(self) -> str:
         return f"Layer({self.name!r}, {self.view!r})"
@@ -273,7 +280,7 @@ class Masking(Handle):
     def _brought(self) -> tuple[list[Any], ...]:
         layers = self._belonging()
         others = [
-            [layer and layer._beside(getattr(layer, kind)) for layer in layers]
+            [layer and layer._beside(kind) for layer in layers]
             for kind in ("gradient", "momentum", "adam_m1", "adam_m2")
         ]
         return self._weights_and_masks() + tuple(others)

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from . import _native
-from ._errors import InvalidArgumentError, SparseKitError, UnavailableError, UnsupportedDtypeError
+from ._errors import (
+    InvalidArgumentError,
+    OutOfBoundsError,
+    SparseKitError,
+    UnavailableError,
+    UnsupportedDtypeError,
+    named,
+)
 
 Memory = _native.Memory
 
@@ -172,12 +179,15 @@ def words(array: Array, dtype: Any) -> Memory:
     return memory_of(array, dtype_code(dtype))
 
 
-def operand(array: Any, dtype: type) -> Any:
+def operand(array: Any, dtype: type, what: str) -> Any:
     """A small argument (thresholds, a mask, scores), contiguous: arrays keep their dtype, Python
-    numbers and lists become arrays of ``dtype``."""
+    numbers and lists become arrays of ``dtype``. ``what`` is the argument, for messages."""
     if isinstance(array, (int, float, list, tuple, np.generic)):
         return np.atleast_1d(np.asarray(array, None if isinstance(array, np.generic) else dtype))
-    memory = memory_of(array)
+    try:
+        memory = memory_of(array)
+    except SparseKitError as error:
+        raise named(error, what)
     return memory if memory.dense else gathered(memory)
 
 
@@ -192,7 +202,13 @@ def ndarray(memory: Memory, shape: Sequence[int], stride: Sequence[int], offset:
     kind = numpy_dtype(memory.dtype)
     buffer: Any = memory  # which NumPy's types know as bytes and the like alone
     steps = [step * kind.itemsize for step in stride]
-    return np.ndarray(shape, kind, buffer, offset * kind.itemsize, steps)
+    try:
+        return np.ndarray(shape, kind, buffer, offset * kind.itemsize, steps)
+    except (TypeError, ValueError) as error:
+        raise OutOfBoundsError(
+            f"view: shape {tuple(shape)}, strides {tuple(stride)} and offset {offset} reach "
+            f"outside of an array of {memory.numel} elements"
+        ) from error
 
 
 def integers(numbers: None | int | Sequence[int]) -> tuple[int, ...] | None:

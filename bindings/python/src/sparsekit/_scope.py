@@ -25,10 +25,6 @@ def _ties(ties: str) -> int:
     return _TIES[ties]
 
 
-def _operands(array: Array | None, dtype: type) -> tuple[Any] | None:
-    return None if array is None else (operand(array, dtype),)
-
-
 class Scope(Leaves):
     """What :class:`ScopeSpec` and :class:`ScopeCoupling` can do.
 
@@ -133,13 +129,19 @@ class Scope(Leaves):
         )
         return out
 
+    def _score_operand(self, scores: Array | None) -> tuple[Any] | None:
+        if scores is None:
+            return None
+        kind = np.float64 if self.score_dtype == "f64" else np.float32
+        return (operand(scores, kind, "block_scores"),)
+
     def _source(
         self, values: PerLeaf | None, scores: Array | None, block_mask: Array | None = None
     ) -> tuple[Any, Any]:
         """Values and scores; the weights' own values if nothing else decides."""
         if values is None and scores is None and block_mask is None:
             return self._memories, None
-        return self._per_leaf("values", values), _operands(scores, np.float64)
+        return self._per_leaf("values", values), self._score_operand(scores)
 
     def kth_largest(
         self,
@@ -228,7 +230,7 @@ class Scope(Leaves):
                     self._per_leaf("into", into),
                     integers(nnz),
                     self._per_leaf("values", values),
-                    _operands(block_scores, np.float64),
+                    self._score_operand(block_scores),
                     _ties(ties),
                 )
             )
@@ -242,7 +244,7 @@ class Scope(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(thresholds, np.float64),),
+                (operand(thresholds, np.float64, "thresholds"),),
                 self._per_leaf("values", values),
             )
         )
@@ -267,7 +269,7 @@ class Scope(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(thresholds, np.float64),),
+                (operand(thresholds, np.float64, "thresholds"),),
                 self._per_leaf("conditioners", conditioners),
                 *soft_options(eps, atol, max_iter, scale),
             )
@@ -303,7 +305,7 @@ class Scope(Leaves):
             self._handle,
             values,
             scores,
-            _operands(block_mask, np.uint8),
+            None if block_mask is None else (operand(block_mask, np.bool_, "block_mask"),),
             integers(nnz),
             _ties(ties),
             masks,
@@ -334,7 +336,7 @@ class Scope(Leaves):
                 for several members.
         """
         given = block_values if self._takes_lists() else (block_values,)
-        members = [operand(values, np.float64) for values in given]
+        members = [operand(values, np.float64, "block_values") for values in given]
         if not merge:
             return self._scope_view(members, reorder)
         out, memory = new_like(self._per_block_shape(), given[0], members[0])
@@ -351,7 +353,7 @@ class Scope(Leaves):
     def scope_to_block(self, scope_values: Array, *, context: Context | None = None) -> Any:
         """Repeats each scope's value over its blocks: new arrays of the blocks' grid_shapes and of
         the dtype of ``scope_values``; one for a scope spec, a list for a coupling."""
-        values = operand(scope_values, np.float64)
+        values = operand(scope_values, np.float64, "scope_values")
         pairs = [new_like(scope.block.grid_shape, scope_values, values) for scope in self.scopes()]
         _native.scope_scope_to_block(
             native_context(context), self._handle, (values,), [memory for _, memory in pairs]
@@ -423,7 +425,7 @@ class ScopeCoupling(Scope):
     ) -> None:
         self._members: tuple[Scope, ...] = tuple(scopes)
         self._handle = _native.scope_couple(
-            [scope._handle for scope in self._members], axes_of(orders), name
+            [scope._handle for scope in self._members], axes_of(orders, len(self._members)), name
         )
         self._set_parts(sum((scope._views for scope in self._members), ()), self._members)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._context import Context, Handle, native_context
-from ._errors import InvalidArgumentError, ShapeMismatchError
+from ._errors import InvalidArgumentError, ShapeMismatchError, UnsupportedDtypeError
 from ._memory import (
     DTYPE_NAMES,
     Array,
@@ -58,15 +58,14 @@ class View(Handle):
         offset: int | None = None,
         dtype: Any = None,
     ) -> None:
-        code = 0 if dtype is None else dtype_code(dtype)
-        memory = memory_of(param, code)
+        memory = _memory_as(param, dtype)
         reinterprets = not (shape is None and stride is None and offset is None)
         if reinterprets:
             _refuse_gaps(memory)
             layout = (integers(shape) or memory.shape, integers(stride), offset or 0)
         else:
             layout = (memory.shape, memory.stride, memory.offset)
-        handle = _native.view_create(code or memory.dtype, *layout)
+        handle = _native.view_create(memory.dtype, *layout)
         self._adopt(param, memory, handle, reinterprets)
 
     def _adopt(self, param: Array, memory: Memory, handle: Any, reinterprets: bool = True) -> None:
@@ -84,10 +83,9 @@ class View(Handle):
         """The view of ``param`` that a text describes, as in layout algebra: ``"(4,6):(6,1)+2"`` is
         shape:stride+offset; without strides, contiguous."""
         view = cls.__new__(cls)
-        code = 0 if dtype is None else dtype_code(dtype)
-        memory = memory_of(param, code)
+        memory = _memory_as(param, dtype)
         _refuse_gaps(memory)
-        view._adopt(param, memory, _native.view_parse(code or memory.dtype, text))
+        view._adopt(param, memory, _native.view_parse(memory.dtype, text))
         return view
 
     @classmethod
@@ -211,7 +209,7 @@ class View(Handle):
     ) -> np.ndarray:
         """Repeats one value per block over the elements: a new array of the view's shape and of the
         dtype of ``block_values``, which has the shape of the grid."""
-        values = operand(block_values, np.float64)
+        values = operand(block_values, np.float64, "block_values")
         out, memory = new_like(self._shape, block_values, values)
         _native.view_broadcast_block_to_element(
             native_context(context), self._handle, integers(shape), (values,), (memory,)
@@ -238,7 +236,7 @@ class View(Handle):
             self._leaf,
             self._into(into),
             integers(shape),
-            (operand(prune_mask, np.uint8),),
+            (operand(prune_mask, np.bool_, "prune_mask"),),
         )
 
     def apply_keep_mask(
@@ -256,7 +254,7 @@ class View(Handle):
             self._leaf,
             self._into(into),
             integers(shape),
-            (operand(keep_mask, np.uint8),),
+            (operand(keep_mask, np.bool_, "keep_mask"),),
         )
 
     def apply_multiplier(
@@ -278,7 +276,7 @@ class View(Handle):
             self._leaf,
             self._into(into),
             integers(shape),
-            (operand(multiplier, np.float64),),
+            (operand(multiplier, np.float64, "multiplier"),),
         )
 
     def _into(self, into: Array | None) -> tuple[Memory, ...] | None:
@@ -324,6 +322,19 @@ class View(Handle):
         if self.closed:
             return "View(closed)"
         return f"View({self.layout}, {self.dtype})"
+
+
+def _memory_as(param: Array, dtype: Any) -> Memory:
+    if dtype is None:
+        return memory_of(param)
+    code = dtype_code(dtype)
+    memory = memory_of(param, code)
+    if memory.dtype != code:
+        raise UnsupportedDtypeError(
+            f"dtype: got {DTYPE_NAMES[code]} for an array of {DTYPE_NAMES[memory.dtype]}, expected "
+            "the array's own, or one of 16-bit words"
+        )
+    return memory
 
 
 def _refuse_gaps(memory: Memory) -> None:

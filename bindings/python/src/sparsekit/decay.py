@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from . import _native
 from ._context import Handle, callback_of, doubles
+from ._errors import InvalidArgumentError
 
 
 class Decay(Handle):
@@ -91,6 +92,10 @@ class CustomDecay(Decay):
     the call that asked."""
 
     def __init__(self, function: Callable[[int], float]) -> None:
+        if not callable(function):
+            raise InvalidArgumentError(
+                f"decay: got {function!r}, expected a Decay or a function of t"
+            )
         self._function = function
         self._callback = callback_of(self, CustomDecay._rate)
         self._handle = _native.schedule_create_custom(self._callback)

@@ -47,12 +47,12 @@ module SparseKit
       [object, code, LAYOUTS[layout]]
     end
 
-    # A list of arrays, or one alone; none is nil.
+    # A list of arrays, or one alone; none is nil. Too many are left to the library to refuse.
     def entries(arrays, default)
       return nil if arrays.nil?
       single = !arrays.is_a?(::Array) || arrays[1].is_a?(Symbol)
       (single ? [arrays] : arrays).map.with_index do |array, i|
-        entry(array, default.is_a?(::Array) ? default[i] : default)
+        entry(array, default.is_a?(::Array) ? default.fetch(i, default.last) : default)
       end
     end
 

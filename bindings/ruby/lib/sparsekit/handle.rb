@@ -33,7 +33,7 @@ module SparseKit
 
       # A function as the library calls it, whose own value plays no part.
       def ignoring # :nodoc:
-        Flat::Callback.new(->(numbers) { STOP if yield(*numbers).equal?(STOP) })
+        Flat::Callback.new(->(numbers) { yield(*numbers).equal?(STOP) ? STOP : 0 })
       end
 
       # A function as the library calls it, whose value is a number.

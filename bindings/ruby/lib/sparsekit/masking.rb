@@ -17,7 +17,8 @@ module SparseKit
     #                             :momentum, :struct_gradient_mean
     # dense_gradients:: leaves gradients, momentum and moments alone; else they are masked too
     # The functions are Procs that belong to the modes that name them. They may read the masking,
-    # but not change it; they end an update by STOP, or by an exception.
+    # but not change it; they end an update by STOP, or by an exception. Masks and weights that are
+    # Strings are written by SparseKit.write.
     # prune_fn:: (layer, rate, requested), clears bytes of one layer's mask (prune: :callback)
     # prune_criterion:: (weights of a kernel) -> number (prune: :struct_criterion)
     # statistic_fn:: (layer) -> number >= 0 (redistribute: :callback)

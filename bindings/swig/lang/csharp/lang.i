@@ -165,6 +165,12 @@ SPARSEKIT_CSHARP_BUFFERS(INPLACE, flat_read_only = 0;)
 SPARSEKIT_CSHARP_HANDLES(spk_block, BlockHandle)
 SPARSEKIT_CSHARP_HANDLES(spk_scope, ScopeHandle)
 
+/* C knows a function weakly, and its Callback keeps it alive: one that refers to the object it was
+ * given to would never be collected otherwise. */
+%typemap(csconstruct, excode=SPARSEKIT_CSHARP_CHECK) struct flat_callback %{: this($imcall, true) {
+    Borrowed = function;$excode
+  }
+%}
 %typemap(ctype) (flat_function FUNCTION, void *USER, flat_drop DROP) "void *"
 %typemap(imtype) (flat_function FUNCTION, void *USER, flat_drop DROP) "global::System.IntPtr"
 %typemap(cstype) (flat_function FUNCTION, void *USER, flat_drop DROP) "Functions.Function"

@@ -177,18 +177,21 @@ static int32_t flat_java_call(void *user, const double *numbers, int64_t count, 
   JNIEnv *jenv = NULL;
   if ((*flat_vm)->GetEnv(flat_vm, (void **)&jenv, JNI_VERSION_10) != JNI_OK) return 1;
   if (count > INT32_MAX) return 1;
+  const jobject function = (*jenv)->NewLocalRef(jenv, (jobject)user);
+  if (function == NULL) return 1;
   const jdoubleArray array = (*jenv)->NewDoubleArray(jenv, (jsize)count);
   if (array == NULL) return 1;
   (*jenv)->SetDoubleArrayRegion(jenv, array, 0, (jsize)count, numbers);
-  *result = (*jenv)->CallDoubleMethod(jenv, (jobject)user, flat_function_call, array);
+  *result = (*jenv)->CallDoubleMethod(jenv, function, flat_function_call, array);
   (*jenv)->DeleteLocalRef(jenv, array);
+  (*jenv)->DeleteLocalRef(jenv, function);
   return (*jenv)->ExceptionCheck(jenv);
 }
 
 static void flat_java_drop(void *user) {
   JNIEnv *jenv = NULL;
   if ((*flat_vm)->GetEnv(flat_vm, (void **)&jenv, JNI_VERSION_10) == JNI_OK)
-    (*jenv)->DeleteGlobalRef(jenv, (jobject)user);
+    (*jenv)->DeleteWeakGlobalRef(jenv, (jweak)user);
 }
 %}
 
@@ -294,13 +297,19 @@ SPARSEKIT_JAVA_LIST(flat_ints, long[], jlongArray, jlong, NewLongArray, SetLongA
 SPARSEKIT_JAVA_LIST(flat_numbers, double[], jdoubleArray, jdouble, NewDoubleArray,
                     SetDoubleArrayRegion)
 
+/* C knows a function weakly, and its Callback keeps it alive: one that refers to the object it was
+ * given to would never be collected otherwise. */
+%typemap(javaconstruct) struct flat_callback {
+    this($imcall, true);
+    borrowed = function;
+  }
 %typemap(jni) (flat_function FUNCTION, void *USER, flat_drop DROP) "jobject"
 %typemap(jtype) (flat_function FUNCTION, void *USER, flat_drop DROP) "NativeFunction"
 %typemap(jstype) (flat_function FUNCTION, void *USER, flat_drop DROP) "NativeFunction"
 %typemap(javain) (flat_function FUNCTION, void *USER, flat_drop DROP) "$javainput"
 %typemap(in) (flat_function FUNCTION, void *USER, flat_drop DROP) {
   $1 = flat_java_call;
-  $2 = (*jenv)->NewGlobalRef(jenv, $input);
+  $2 = (*jenv)->NewWeakGlobalRef(jenv, $input);
   $3 = flat_java_drop;
   if ($2 == NULL) {
     flat_no_memory(jenv);

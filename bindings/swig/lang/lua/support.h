@@ -62,6 +62,20 @@ static int slua_raise(lua_State *L, spk_status status, const char *what, const c
     goto fail;                                                                                  \
   }
 
+/* Whether the value is a handle: other userdata must not be taken for one. */
+static int slua_is_handle(lua_State *L, int index) {
+  if (!lua_isuserdata(L, index) || !lua_getmetatable(L, index)) return 0;
+  lua_pushstring(L, "__gc");
+  lua_rawget(L, -2);
+  const int is = lua_tocfunction(L, -1) == SWIG_Lua_class_destruct;
+  lua_pop(L, 2);
+  return is;
+}
+
+/* SWIG asks this of an argument that is to be a handle or nil. */
+#undef SWIG_isptrtype
+#define SWIG_isptrtype(L, index) (lua_isnil(L, index) || slua_is_handle(L, index))
+
 /* --- numbers ------------------------------------------------------------------------------ */
 
 static void slua_push_integer(lua_State *L, int64_t value) {
@@ -375,7 +389,8 @@ static int slua_handles(lua_State *L, int index, swig_type_info *type, void ***h
   for (int32_t i = 0; i < *count; ++i) {
     (*handles)[i] = NULL;
     lua_rawgeti(L, index, i + 1);
-    if (lua_toboolean(L, -1) && !SWIG_IsOK(SWIG_ConvertPtr(L, -1, &(*handles)[i], type, 0))) {
+    if (lua_toboolean(L, -1) &&
+        (!slua_is_handle(L, -1) || !SWIG_IsOK(SWIG_ConvertPtr(L, -1, &(*handles)[i], type, 0)))) {
       return slua_refuse(L, SPK_INVALID_ARGUMENT, "member", luaL_typename(L, -1), "a handle");
     }
     lua_pop(L, 1);
@@ -398,8 +413,11 @@ static __thread slua_call *slua_current;
 /* close(handle): releases it now; the handle is NULL from here on. Inside a callback the call that is
  * under way may still use it: then it is left to the garbage collector, which knows. */
 static int slua_close(lua_State *L) {
+  if (!slua_is_handle(L, 1)) {
+    return slua_raise(L, SPK_INVALID_ARGUMENT, "close", luaL_typename(L, 1), "a handle");
+  }
   swig_lua_userdata *handle = (swig_lua_userdata *)lua_touserdata(L, 1);
-  if (handle == NULL || !handle->own || slua_current != NULL) return 0;
+  if (!handle->own || slua_current != NULL) return 0;
   void *object = handle->ptr;
   handle->own = 0;
   handle->ptr = NULL;

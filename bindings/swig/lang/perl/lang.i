@@ -11,10 +11,22 @@ int32_t sperl_busy(void);
 
 %exception {
   sperl_call call;
-  sperl_begin(&call);
+  sperl_begin(aTHX_ &call);
   $action
   sperl_end(aTHX_ &call);
 }
+
+%typemap(in) int {
+  $1 = ($1_ltype)sperl_integer(aTHX_ $input, INT32_MIN, INT32_MAX);
+}
+%typemap(in) long long {
+  $1 = ($1_ltype)sperl_integer(aTHX_ $input, INT64_MIN, INT64_MAX);
+}
+%typemap(in) double {
+  $1 = sperl_number(aTHX_ $input);
+}
+%apply int { int32_t };
+%apply long long { int64_t };
 
 /* Handles are plain references: SparseKit.pm owns them. */
 %typemap(out) SWIGTYPE * {

@@ -243,6 +243,25 @@ static spk_buffer sperl_buffer(pTHX_ SV *value, enum sperl_use use, int *read_on
   return buffer;
 }
 
+/* --- numbers ------------------------------------------------------------------------------ */
+
+static double sperl_number(pTHX_ SV *value) {
+  if (SvROK(value) || !looks_like_number(value)) {
+    sperl_refuse(aTHX_ SPK_INVALID_ARGUMENT, "number",
+                 SvPOK(value) ? SvPV_nolen(value) : sperl_kind(value), "a number");
+  }
+  return SvNV(value);
+}
+
+static int64_t sperl_integer(pTHX_ SV *value, int64_t low, int64_t high) {
+  const double number = sperl_number(aTHX_ value);
+  const IV integer = SvIV(value);
+  if (number != (double)integer || integer < low || integer > high) {
+    sperl_refuse(aTHX_ SPK_INVALID_ARGUMENT, "integer", SvPV_nolen(value), "an integer in range");
+  }
+  return integer;
+}
+
 /* --- lists -------------------------------------------------------------------------------- */
 
 /* Scratch for `count` items that lives until the caller's statement ends. */
@@ -334,12 +353,21 @@ typedef struct sperl_call {
 
 static __thread sperl_call *sperl_current;
 
+/* The phase of the program in which the outermost of them began. `exit` in a function of the caller's
+ * leaves the library's calls behind on the C stack: then END blocks cannot make any. */
+static __thread int sperl_phase;
+
 /* Objects are not released while a call may still use them. */
 static int32_t sperl_busy(void) {
   return sperl_current != NULL;
 }
 
-static void sperl_begin(sperl_call *call) {
+static void sperl_begin(pTHX_ sperl_call *call) {
+  if (sperl_current == NULL) sperl_phase = (int)PL_phase;
+  if (PL_phase == PERL_PHASE_END && sperl_phase != PERL_PHASE_END) {
+    sperl_refuse(aTHX_ SPK_INVALID_ARGUMENT, "call", "one after `exit` in a function of another",
+                 "none");
+  }
   call->thrown = NULL;
   call->outer = sperl_current;
   sperl_current = call;

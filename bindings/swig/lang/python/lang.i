@@ -50,7 +50,8 @@ static __thread int python_works;
 }
 %typemap(check) (const spk_buffer *WRITE, int32_t COUNT) {
   if (python_has_read_only(&arrays$argnum)) {
-    memory_refuse(SPK_INVALID_ARGUMENT, "a read-only one", "a writable one");
+    python_works = 0;
+    python_refuse(SPK_INVALID_ARGUMENT, "$1_name", "a read-only array", "a writable one");
     SWIG_fail;
   }
 }

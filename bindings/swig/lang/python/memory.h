@@ -89,6 +89,7 @@ static Memory *memory_new(PyTypeObject *type) {
 static void memory_dealloc(PyObject *object) {
   Memory *self = (Memory *)object;
   PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
   spk_view_release(self->own);
   if (self->held.obj != NULL) PyBuffer_Release(&self->held);
   Py_XDECREF(self->owner);
@@ -96,11 +97,24 @@ static void memory_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-static int memory_refuse(int32_t status, const char *got, const char *expected) {
+/* An array may refer to a view of itself. Who refers to the Memory is cleared, and then it dies. */
+static int memory_traverse(PyObject *object, visitproc visit, void *arg) {
+  Memory *self = (Memory *)object;
+  Py_VISIT(self->owner);
+  Py_VISIT(self->held.obj);
+  Py_VISIT(Py_TYPE(object));
+  return 0;
+}
+
+static int python_refuse(int32_t status, const char *what, const char *got, const char *expected) {
   char message[SPK_MESSAGE_SIZE];
-  snprintf(message, sizeof message, "array: got %s, expected %s", got, expected);
+  snprintf(message, sizeof message, "%s: got %s, expected %s", what, got, expected);
   python_raise(status, message);
   return 0;
+}
+
+static int memory_refuse(int32_t status, const char *got, const char *expected) {
+  return python_refuse(status, "array", got, expected);
 }
 
 static int memory_refuse_dtype(const char *format) {
@@ -434,11 +448,12 @@ static PyGetSetDef memory_getters[] = {
     {"has_own_layout", memory_get_has_own_layout, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot memory_slots[] = {
-    {Py_tp_new, (void *)memory_create},       {Py_tp_dealloc, (void *)memory_dealloc},
-    {Py_tp_methods, memory_methods},          {Py_tp_getset, memory_getters},
-    {Py_bf_getbuffer, (void *)memory_export}, {0, NULL}};
-static PyType_Spec memory_spec = {"sparsekit._native.Memory", sizeof(Memory), 0, Py_TPFLAGS_DEFAULT,
-                                  memory_slots};
+    {Py_tp_new, (void *)memory_create},        {Py_tp_dealloc, (void *)memory_dealloc},
+    {Py_tp_traverse, (void *)memory_traverse}, {Py_bf_getbuffer, (void *)memory_export},
+    {Py_tp_methods, memory_methods},           {Py_tp_getset, memory_getters},
+    {0, NULL}};
+static PyType_Spec memory_spec = {"sparsekit._native.Memory", sizeof(Memory), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, memory_slots};
 
 /* --- lists of arrays ---------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@ import static org.sparsekit.View.list;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.ToDoubleFunction;
 import org.sparsekit.Options.Key;
 
@@ -58,11 +59,19 @@ public final class Block implements AutoCloseable {
     final BlockHandle[] handles = members.stream().map(m -> m.handle).toArray(BlockHandle[]::new);
     final Elements[] leaves =
         members.stream().flatMap(m -> Arrays.stream(m.leaves)).toArray(Elements[]::new);
-    return new Block(Flat.block_couple(handles, flatten(orders), name), leaves);
+    return new Block(Flat.block_couple(handles, flatten(orders, handles.length), name), leaves);
   }
 
-  static long[] flatten(long[][] orders) {
-    return orders == null ? null : Arrays.stream(orders).flatMapToLong(Arrays::stream).toArray();
+  /** Permutations, one after the other: C cannot see where one ends. */
+  static long[] flatten(long[][] orders, int members) {
+    if (orders == null) return null;
+    final int[] axes = Arrays.stream(orders).mapToInt(order -> order.length).toArray();
+    if (axes.length != members || Arrays.stream(axes).distinct().count() > 1) {
+      throw new SparseKitException.ShapeMismatch(
+          "orders: got permutations of " + Arrays.toString(axes) + " axes for " + members
+              + " members, expected one of as many axes for each");
+    }
+    return Arrays.stream(orders).flatMapToLong(Arrays::stream).toArray();
   }
 
   /** The name. */
@@ -191,7 +200,8 @@ public final class Block implements AutoCloseable {
   public Elements reduce(ToDoubleFunction<double[]> function, Options options) {
     final ContextHandle context = options.check();
     final Elements out = scores();
-    final Callback callback = new Callback(function::applyAsDouble);
+    final Callback callback =
+        new Callback(Objects.requireNonNull(function, "function")::applyAsDouble);
     try {
       Flat.block_reduce(context, handle, leaves, callback, list(out));
     } finally {

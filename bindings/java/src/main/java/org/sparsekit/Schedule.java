@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.sparsekit;
 
+import java.util.Objects;
 import java.util.function.LongToDoubleFunction;
 
 /**
@@ -45,6 +46,7 @@ public final class Schedule implements AutoCloseable {
 
   /** Your own function from a position to a rate in [0, 1]. */
   public static Schedule custom(LongToDoubleFunction rate) {
+    Objects.requireNonNull(rate, "rate");
     final Callback callback = new Callback(n -> rate.applyAsDouble((long) n[0]));
     final Schedule schedule = new Schedule(Flat.schedule_create_custom(callback));
     schedule.handle.borrowed = callback;

@@ -60,7 +60,8 @@ public final class Scope implements AutoCloseable {
     final ScopeHandle[] handles = members.stream().map(m -> m.handle).toArray(ScopeHandle[]::new);
     final Elements[] leaves =
         members.stream().flatMap(m -> Arrays.stream(m.leaves)).toArray(Elements[]::new);
-    return new Scope(Flat.scope_couple(handles, Block.flatten(orders), name), leaves);
+    final long[] axes = Block.flatten(orders, handles.length);
+    return new Scope(Flat.scope_couple(handles, axes, name), leaves);
   }
 
   /** The name. */
@@ -139,7 +140,7 @@ public final class Scope implements AutoCloseable {
   /** The same; reads no option but the context. */
   public Elements blockToScope(Elements[] values, Options options) {
     final ContextHandle context = options.check();
-    final Elements out = arranged(values[0].dtype());
+    final Elements out = arranged(values.length == 0 ? scoreDtype() : values[0].dtype());
     Flat.scope_block_to_scope(context, handle, values, list(out));
     return out;
   }

@@ -2,6 +2,7 @@
 package org.sparsekit.test;
 
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -60,11 +61,14 @@ public final class UnitTest {
     test("views keep their buffers alive", UnitTest::viewsKeepBuffers);
     test("calls stand garbage collection", UnitTest::collectionWhileCallsRun);
     test("maskings keep functions alive", UnitTest::maskingsKeepFunctions);
+    test("cycles through functions are collected", UnitTest::cyclesAreCollected);
     test("exceptions of functions come out", UnitTest::exceptionsComeOut);
     test("functions may call the library", UnitTest::callsInsideFunctions);
     test("functions may close what the call uses", UnitTest::closingInsideFunctions);
     test("a progress function cancels", UnitTest::progressCancels);
     test("each status has its exception", UnitTest::statuses);
+    test("lists that do not fit are refused", UnitTest::wrongLists);
+    test("what is null is named", UnitTest::nullsAreNamed);
     test("names may have any character", UnitTest::names);
     test("options that are not read are refused", UnitTest::unreadOptions);
     test("a block serves many threads", UnitTest::manyThreads);
@@ -356,6 +360,36 @@ public final class UnitTest {
     }
   }
 
+  /** An object whose functions refer to the handles that they were given to. */
+  private static final class Trainer {
+    final Schedule schedule = Schedule.custom(t -> this.schedule().position());
+    final Masking masking =
+        new Masking(
+            schedule,
+            new Masking.Modes()
+                .prune(Masking.Prune.CALLBACK)
+                .pruneFunction((layer, rate, requested) -> this.masking().layerCount()));
+
+    Schedule schedule() {
+      return schedule;
+    }
+
+    Masking masking() {
+      return masking;
+    }
+  }
+
+  private static void cyclesAreCollected() throws InterruptedException {
+    final List<WeakReference<Trainer>> trainers = new ArrayList<>();
+    for (int i = 0; i < 10; ++i) {
+      final Trainer trainer = new Trainer();
+      if (i % 2 == 0) trainer.masking.close();
+      trainers.add(new WeakReference<>(trainer));
+    }
+    for (int i = 0; i < 100 && trainers.stream().anyMatch(t -> t.get() != null); ++i) collect();
+    equal(0L, trainers.stream().filter(t -> t.get() != null).count());
+  }
+
   private static void maskingsKeepFunctions() {
     final Schedule schedule = Schedule.custom(t -> 0.5);
     final FloatBuffer weights = floats(1, 2, 3, 4);
@@ -503,6 +537,36 @@ public final class UnitTest {
     final SparseKitException caught = (SparseKitException) thrown(type, body);
     equal(status, caught.status());
     equal(name, caught.statusName());
+  }
+
+  private static void nullsAreNamed() {
+    final List<Body> uses =
+        List.of(
+            () -> new Block((View) null, 1),
+            () -> new Block(new View(floats(1), 1)).reduce(null),
+            () -> Schedule.custom(null),
+            () -> new Masking(null, new Masking.Modes()));
+    final List<String> names = List.of("view", "function", "rate", "schedule");
+    for (int i = 0; i < names.size(); ++i) {
+      final Throwable thrown = thrown(NullPointerException.class, uses.get(i));
+      check(thrown.getMessage().contains(names.get(i)), thrown.getMessage());
+    }
+  }
+
+  private static void wrongLists() {
+    try (View view = new View(floats(1, 2, 3, 4), 2, 2);
+        Block rows = new Block(view, 1, 0);
+        Scope scope = new Scope(rows)) {
+      final List<Block> members = List.of(rows, new Block(new View(floats(1, 2), 2, 1), 1, 1));
+      // As many numbers as there must be, but not as many for each member.
+      final long[][] uneven = {{0}, {1, 0, 1}};
+      thrown(
+          SparseKitException.ShapeMismatch.class, () -> Block.couple(members, uneven, null));
+      thrown(
+          SparseKitException.ShapeMismatch.class,
+          () -> Scope.couple(List.of(scope, scope), uneven, null));
+      thrown(SparseKitException.ShapeMismatch.class, scope::blockToScope);
+    }
   }
 
   private static void names() {
