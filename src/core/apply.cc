@@ -30,7 +30,9 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
   };
   apply<uint8_t>(
       call, grid, load_keep,
-      [&](const Rect &rect, const uint8_t *keep) { mask_rect(call.kernels(), grid, rect, keep); },
+      [&](const Rect &rect, const uint8_t *keep) {
+        mask_rect(call.kernels(), grid, rect, keep, false);
+      },
       [&](const uint8_t *keep) { mask_all(call, grid, keep); });
 }
 

@@ -47,7 +47,7 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
     if (values.is_deep()) {
       mask_all(call, grid, keep);
     } else {
-      mask_rect(call.kernels(), grid, rect, keep);
+      mask_rect(call.kernels(), grid, rect, keep, true);
     }
   });
 }

@@ -200,7 +200,7 @@ class Pruning {
     if (scores_.has_large_blocks()) {
       mask_all(call_, grids_[member], keep);
     } else {
-      mask_rect(call_.kernels(), grids_[member], rect, keep);
+      mask_rect(call_.kernels(), grids_[member], rect, keep, scores_.fit_in_memory());
     }
   }
 

@@ -282,7 +282,7 @@ void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
   const auto dtype = index_of_dtype(leaf.dtype);
   const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
   const int64_t size = size_of(leaf.dtype);
-  args.past_caches = leaf.past_caches;
+  args.past_caches = args.past_caches && leaf.past_caches;
   args.n = plan[0].extent;
   args.x_step = plan[0].step[0] / size;
   args.y_step = plan[0].step[1] / size;
@@ -371,8 +371,11 @@ void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, cons
   apply_rect(kernels, grid, rect, args, factor);
 }
 
-void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep) {
-  apply_rect(kernels, grid, rect, ScaleArgs{}, keep);
+void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep,
+               bool is_cached) {
+  ScaleArgs args{};
+  args.past_caches = !is_cached;
+  apply_rect(kernels, grid, rect, args, keep);
 }
 
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
@@ -382,7 +385,9 @@ void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
 }
 
 void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
-  apply_all(call, grid, ScaleArgs{}, keep);
+  ScaleArgs args{};
+  args.past_caches = true;
+  apply_all(call, grid, args, keep);
 }
 
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {

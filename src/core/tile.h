@@ -35,7 +35,9 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor,
                 bool exact = false);
-void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep);
+// `is_cached`: the box has just been read.
+void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep,
+               bool is_cached);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
 // The same for all blocks of a grid, in parallel; factors are row-major in its shape.

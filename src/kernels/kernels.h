@@ -77,7 +77,7 @@ struct ScaleArgs {
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
   int64_t ahead;     // bytes from a row to one that will be read soon after
-  bool past_caches;  // more data than caches hold
+  bool past_caches;  // more data than caches hold, and none of it in them now
 };
 
 // Blocks of one element, contiguous, and another array with an entry for each, or one for all.
