@@ -8,10 +8,11 @@
 namespace spk {
 namespace {
 
-// Keys that are collected take at most this share of the data, or this many bytes; sorting them out
-// takes as much again.
+// Keys that are collected take at most this share of the data, or this many bytes, or are so few
+// that guesses would miss; sorting them out takes as much again.
 constexpr int64_t kCollectedShare = 200;
 constexpr int64_t kCollectedBytes = int64_t{1} << 19;
+constexpr int64_t kCollectedKeys = int64_t{3} << 15;
 // One key in this many is sampled, or fewer.
 constexpr int64_t kSampleRate = 64;
 
@@ -39,8 +40,8 @@ class StreamSelector {
         kernels_(stream.form().kernels(call.kernels())),
         rule_(stream.form().rule),
         size_(stream.form().bytes()),
-        room_(std::min(stream.count(),
-                       std::max(kCollectedBytes / size_, stream.count() / kCollectedShare))),
+        room_(std::min(stream.count(), std::max({kCollectedKeys, kCollectedBytes / size_,
+                                                 stream.count() / kCollectedShare}))),
         collected_(take_keys(call.scratch(), room_)),
         buffer_(take_keys(call.scratch(), room_)),
         chunks_(call.scratch().take<ChunkCounts>(stream.chunks())),
