@@ -447,11 +447,13 @@ static PyGetSetDef memory_getters[] = {
     {"dense", memory_get_dense, NULL, NULL, NULL},
     {"has_own_layout", memory_get_has_own_layout, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot memory_slots[] = {
-    {Py_tp_new, (void *)memory_create},        {Py_tp_dealloc, (void *)memory_dealloc},
-    {Py_tp_traverse, (void *)memory_traverse}, {Py_bf_getbuffer, (void *)memory_export},
-    {Py_tp_methods, memory_methods},           {Py_tp_getset, memory_getters},
-    {0, NULL}};
+static PyType_Slot memory_slots[] = {{Py_tp_new, (void *)memory_create},
+                                     {Py_tp_dealloc, (void *)memory_dealloc},
+                                     {Py_tp_traverse, (void *)memory_traverse},
+                                     {Py_bf_getbuffer, (void *)memory_export},
+                                     {Py_tp_methods, memory_methods},
+                                     {Py_tp_getset, memory_getters},
+                                     {0, NULL}};
 static PyType_Spec memory_spec = {"sparsekit._native.Memory", sizeof(Memory), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, memory_slots};
 
