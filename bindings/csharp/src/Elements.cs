@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Buffers;
+using System.Runtime.InteropServices;
 
 namespace SparseKit {
 
-/// <summary>An array, or a segment of it, and the dtype of its elements. The memory stays the
-/// array's; it is kept alive, pinned only while calls run, and never copied.</summary>
-/// <remarks>Arrays of float, double, byte and long convert by themselves; arrays of ushort need the
-/// dtype F16 or BF16 to be said.</remarks>
+/// <summary>An array, a segment of it or a Memory, and the dtype of its elements. The memory stays
+/// its owner's; it is kept alive, pinned only while calls run, and never copied.</summary>
+/// <remarks>Those of float, double, byte and long convert by themselves; those of ushort need the
+/// dtype F16 or BF16 to be said. ReadOnlyMemory is not accepted.</remarks>
 public sealed class Elements {
+  readonly Func<MemoryHandle> pin;
+
   /// <summary>A segment of an array.</summary>
   /// <param name="array">of float, double, byte or long, with any number of dimensions</param>
   /// <param name="offset">where element 0 lies</param>
@@ -27,6 +31,13 @@ public sealed class Elements {
   public Elements(ushort[] array, Dtype dtype, int offset = 0, int length = -1)
       : this((Array)array, Half(dtype), offset, length) {}
 
+  /// <summary>Words of 16 bits.</summary>
+  /// <param name="words">the words</param>
+  /// <param name="dtype">F16 or BF16</param>
+  /// <exception cref="UnsupportedDtypeException">if the dtype is another</exception>
+  public Elements(Memory<ushort> words, Dtype dtype)
+      : this(words.Pin, words.Length, Half(dtype), Segment<ushort>(words)) {}
+
   Elements(Array array, Dtype dtype, int offset, int length) {
     if (array == null) throw new InvalidArgumentException("array: got null, expected an array");
     if (offset < 0 || offset > array.Length || length < -1 || length > array.Length - offset) {
@@ -38,6 +49,39 @@ public sealed class Elements {
     Dtype = dtype;
     Offset = offset;
     Length = length == -1 ? array.Length - offset : length;
+    pin = PinArray;
+  }
+
+  /// <summary>Memory that a function pins, and where it lies in an array, if it does.</summary>
+  Elements(Func<MemoryHandle> pin, int length, Dtype dtype, Tuple<Array, int> segment) {
+    this.pin = pin;
+    Length = length;
+    Dtype = dtype;
+    Array = segment.Item1;
+    Offset = segment.Item2;
+  }
+
+  /// <summary>Memory that stays where it is as long as this object is used.</summary>
+  internal static unsafe Elements Fixed(void* address, int length, Dtype dtype) {
+    var handle = new MemoryHandle(address);
+    return new Elements(() => handle, length, dtype, new Tuple<Array, int>(null, 0));
+  }
+
+  static Tuple<Array, int> Segment<T>(ReadOnlyMemory<T> memory) {
+    ArraySegment<T> segment;
+    MemoryMarshal.TryGetArray(memory, out segment);
+    return new Tuple<Array, int>(segment.Array, segment.Offset);
+  }
+
+  unsafe MemoryHandle PinArray() {
+    var handle = GCHandle.Alloc(Array, GCHandleType.Pinned);
+    var start = (long)Offset * Dtype.Bytes();
+    return new MemoryHandle((byte*)handle.AddrOfPinnedObject() + start, handle);
+  }
+
+  /// <summary>Keeps the elements where they are until the handle is disposed.</summary>
+  internal MemoryHandle Pin() {
+    return pin();
   }
 
   static Dtype DtypeOf(Array array) {
@@ -52,7 +96,8 @@ public sealed class Elements {
         ", expected float, double, byte, long, or ushort together with F16 or BF16");
   }
 
-  static Dtype Half(Dtype dtype) {
+  /// <summary>The dtype, which must be one of words of 16 bits.</summary>
+  internal static Dtype Half(Dtype dtype) {
     if (dtype == Dtype.F16 || dtype == Dtype.BF16) return dtype;
     throw new UnsupportedDtypeException(
         "array of ushort: got dtype " + dtype + ", expected F16 or BF16");
@@ -77,7 +122,7 @@ public sealed class Elements {
   /// <summary>The dtype of the elements.</summary>
   public Dtype Dtype { get; }
 
-  /// <summary>The array itself.</summary>
+  /// <summary>The array itself; null if the elements are a Memory that is no array's.</summary>
   public Array Array { get; }
 
   /// <summary>Where element 0 lies in the array.</summary>
@@ -115,7 +160,8 @@ public sealed class Elements {
     var array = Array as T;
     if (array != null) return array;
     throw new UnsupportedDtypeException(
-        "array: got " + Array.GetType().Name + ", expected " + typeof(T).Name);
+        "array: got " + (Array == null ? "none" : Array.GetType().Name) + ", expected " +
+        typeof(T).Name);
   }
 
   /// <summary>The address at which the library finds element 0 in this call; the array may move
@@ -167,6 +213,31 @@ public sealed class Elements {
   /// <summary>The segment.</summary>
   public static implicit operator Elements(ArraySegment<byte> segment) {
     return new Elements(segment.Array, segment.Offset, segment.Count);
+  }
+
+  /// <summary>The segment.</summary>
+  public static implicit operator Elements(ArraySegment<long> segment) {
+    return new Elements(segment.Array, segment.Offset, segment.Count);
+  }
+
+  /// <summary>The whole memory.</summary>
+  public static implicit operator Elements(Memory<float> memory) {
+    return new Elements(memory.Pin, memory.Length, Dtype.F32, Segment<float>(memory));
+  }
+
+  /// <summary>The whole memory.</summary>
+  public static implicit operator Elements(Memory<double> memory) {
+    return new Elements(memory.Pin, memory.Length, Dtype.F64, Segment<double>(memory));
+  }
+
+  /// <summary>The whole memory.</summary>
+  public static implicit operator Elements(Memory<byte> memory) {
+    return new Elements(memory.Pin, memory.Length, Dtype.U8, Segment<byte>(memory));
+  }
+
+  /// <summary>The whole memory.</summary>
+  public static implicit operator Elements(Memory<long> memory) {
+    return new Elements(memory.Pin, memory.Length, Dtype.I64, Segment<long>(memory));
   }
 
   /// <summary>A list of one.</summary>

@@ -9,7 +9,7 @@ using SparseKit;
 
 /// <summary>What conformance cannot test: arrays, garbage collection, disposing, exceptions.
 /// UnitTest.exe FOLDER, that of the binding's sources.</summary>
-public static class UnitTest {
+public static partial class UnitTest {
   /// <summary>So many elements that progress is asked for.</summary>
   const int Large = 1 << 22;
 
@@ -22,6 +22,17 @@ public static class UnitTest {
     Test("segments bound the array", Segments);
     Test("results are in the caller's array", WritesInPlace);
     Test("wrong arrays are refused", WrongArrays);
+    Test("slices of memory are worked on in place", SlicesInPlace);
+    Test("memory is found where it is", AddressIsTheMemorys);
+    Test("memory without an array is pinned by its owner", OwnedMemory);
+    Test("an owner that refuses to pin leaves nothing pinned", RefusedPin);
+    Test("views keep memory alive", ViewsKeepMemory);
+    Test("memory stands garbage collection", MemoryMoves);
+    Test("wrong memory is refused", WrongMemory);
+    Test("spans are worked on in place", SpansInPlace);
+    Test("spans of halves are worked on in place", HalfSpans);
+    Test("spans may be on the stack", StackSpans);
+    Test("wrong spans are refused", WrongSpans);
     Test("disposing goes in any order", DisposingInAnyOrder);
     Test("disposed objects fail", DisposedObjectsFail);
     Test("finalisers close what nobody closed", FinalisersClose);
@@ -55,11 +66,11 @@ public static class UnitTest {
 
   static void PageShowsExamples(string folder) {
     var page = File.ReadAllText(Path.Combine(folder, "README.md"));
-    foreach (var name in new[] {"Example", "Rows"}) {
+    foreach (var name in new[] {"Example", "Rows", "Slices"}) {
       var example = File.ReadAllText(Path.Combine(folder, "examples", name + ".cs"));
       Check(page.Contains("```csharp\n" + example + "```"), "README.md differs from " + name);
     }
-    Equal(3, page.Split(new[] {"```csharp"}, StringSplitOptions.None).Length);
+    Equal(4, page.Split(new[] {"```csharp"}, StringSplitOptions.None).Length);
   }
 
   static void AssemblyVersion() {
@@ -268,19 +279,24 @@ public static class UnitTest {
   /// <summary>The collector moves arrays that nothing pins; results must reach them all the same.
   /// </summary>
   static void CollectionWhileCallsRun() {
+    WhileCollecting(() => {
+      var weights = new float[] {3, 4, 0, 1, 6, 8, 1, 0};
+      var block = new Block(new View(weights, 4, 2), 1, 2);
+      Equal(new float[] {5, 1, 10, 1}, block.Norms(2).Floats);
+      Equal(2L, new Scope(block).KeepTop(2).Achieved);
+      Equal(new float[] {3, 4, 0, 0, 6, 8, 0, 0}, weights);
+    });
+  }
+
+  /// <summary>Runs often, while another thread collects.</summary>
+  static void WhileCollecting(Action body) {
     var done = false;
     var collector = new Thread(() => {
       while (!Volatile.Read(ref done)) GC.Collect();
     });
     collector.Start();
     try {
-      for (int i = 0; i < 2000; ++i) {
-        var weights = new float[] {3, 4, 0, 1, 6, 8, 1, 0};
-        var block = new Block(new View(weights, 4, 2), 1, 2);
-        Equal(new float[] {5, 1, 10, 1}, block.Norms(2).Floats);
-        Equal(2L, new Scope(block).KeepTop(2).Achieved);
-        Equal(new float[] {3, 4, 0, 0, 6, 8, 0, 0}, weights);
-      }
+      for (int i = 0; i < 2000; ++i) body();
     } finally {
       Volatile.Write(ref done, true);
       collector.Join();

@@ -129,7 +129,7 @@ SPARSEKIT_CSHARP_HANDLE(spk_masking)
 %typemap(cstype) (const spk_buffer *KIND, int32_t COUNT) "Elements[]"
 %typemap(csin, pre="    var pins_$csinput = new Pins($csinput);",
                post="      pins_$csinput.Dispose();")
-    (const spk_buffer *KIND, int32_t COUNT) "pins_$csinput.Words"
+    (const spk_buffer *KIND, int32_t COUNT) "pins_$csinput.Words()"
 %typemap(in) (const spk_buffer *KIND, int32_t COUNT) {
   if (!flat_buffers_in($input, &$1, &$2)) return $null;
   EFFECT
