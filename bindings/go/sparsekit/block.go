@@ -319,12 +319,20 @@ func bytesOf(arrays []Array) [][]uint8 {
 	return bytes
 }
 
+// first is the array of the first leaf; that of a Block{}, which has none, is empty.
+func (b *Block) first() Array {
+	if len(b.leaves) == 0 {
+		return Array{}
+	}
+	return b.leaves[0].array
+}
+
 // BlockView returns the blocks as a view of the leaf's memory: of shape (B0, b0, B1, b1, ...),
 // reordered (B0, B1, ..., b0, b1, ...). A coupling of several leaves is refused.
 func (b *Block) BlockView(reorder bool) (*View, error) {
 	c := &call{}
 	number := c.use(b.handle)
-	return newView(b.leaves[0].array, c, func() uintptr {
+	return newView(b.first(), c, func() uintptr {
 		return flat.Block_block_view(number, bit(reorder))
 	})
 }
@@ -335,7 +343,7 @@ func (b *Block) Merged(given ...Option) (Array, error) {
 	c, _, context := begin(given, "In")
 	number, leaves := c.use(b.handle), c.buffers(arraysOf(b.leaves)...)
 	numel := int64(0)
-	dtype := b.leaves[0].array.dtype
+	dtype := b.first().dtype
 	for _, l := range b.leaves {
 		numel += l.numel
 		if l.array.dtype != dtype {

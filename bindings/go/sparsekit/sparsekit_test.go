@@ -228,6 +228,16 @@ func TestClosedContextIsNotTheDefault(t *testing.T) {
 	expectStatus(t, err, ErrInvalidArgument)
 }
 
+func TestZeroObjectsAreRefused(t *testing.T) {
+	block := &Block{}
+	_, err := block.BlockView(true)
+	expectStatus(t, err, ErrInvalidArgument)
+	_, err = block.Merged()
+	expectStatus(t, err, ErrInvalidArgument)
+	_, err = block.Norms(2)
+	expectStatus(t, err, ErrInvalidArgument)
+}
+
 func TestObjectsMayBeClosedDuringACall(t *testing.T) {
 	expectLive(t, 0)
 	block := blockOf(t, counting(8), 1, 2)
