@@ -8,11 +8,11 @@
 // old numbers another meaning.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "operations.hpp"
+#include "options.hpp"
 #include "self_check.hpp"
 
 namespace prop {
@@ -58,33 +58,6 @@ std::vector<Cell> all_cells(const Operations &operations) {
     }
   }
   return cells;
-}
-
-struct Options {
-  int64_t cases = kDefaultCases;
-  uint64_t seed = kDefaultSeed;
-  bool only = false;
-  uint64_t only_seed = 0;
-};
-
-bool parse(int argc, char **argv, Options &options) {
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 == argc) return false;
-    char *end = nullptr;
-    const unsigned long long number = std::strtoull(argv[i + 1], &end, 0);
-    if (*end != '\0') return false;
-    if (std::strcmp(argv[i], "--cases") == 0) {
-      options.cases = static_cast<int64_t>(number);
-    } else if (std::strcmp(argv[i], "--seed") == 0) {
-      options.seed = number;
-    } else if (std::strcmp(argv[i], "--only") == 0) {
-      options.only = true;
-      options.only_seed = number;
-    } else {
-      return false;
-    }
-  }
-  return true;
 }
 
 class Runner {
@@ -219,7 +192,7 @@ int run(const Options &options) {
 }  // namespace prop
 
 int main(int argc, char **argv) {
-  prop::Options options;
+  prop::Options options{prop::kDefaultCases, prop::kDefaultSeed};
   if (!prop::parse(argc, argv, options)) {
     std::fprintf(stderr, "usage: property [--cases N] [--seed S] [--only SEED]\n");
     return EXIT_FAILURE;

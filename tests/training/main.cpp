@@ -5,9 +5,9 @@
 // A case is one number, drawn from the base seed and its turn; --only repeats it alone.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
+#include "../property/options.hpp"
 #include "checks.hpp"
 
 namespace training {
@@ -21,33 +21,6 @@ constexpr int64_t kMostFailures = 10;
 constexpr int64_t kLargeRarity = 200;
 // Of a hundred questions, so many may stay open.
 constexpr double kMostDoubts = 2;
-
-struct Options {
-  int64_t cases = kDefaultCases;
-  uint64_t seed = kDefaultSeed;
-  bool only = false;
-  uint64_t only_seed = 0;
-};
-
-bool parse(int argc, char **argv, Options &options) {
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 == argc) return false;
-    char *end = nullptr;
-    const unsigned long long number = std::strtoull(argv[i + 1], &end, 0);
-    if (*end != '\0') return false;
-    if (std::strcmp(argv[i], "--cases") == 0) {
-      options.cases = static_cast<int64_t>(number);
-    } else if (std::strcmp(argv[i], "--seed") == 0) {
-      options.seed = number;
-    } else if (std::strcmp(argv[i], "--only") == 0) {
-      options.only = true;
-      options.only_seed = number;
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
 
 // One run: the first masks, then updates with steps and what else happens in training.
 void train(Case &c, Doubts &doubts) {
@@ -128,7 +101,7 @@ class Runner {
   int64_t failed_ = 0;
 };
 
-int run(const Options &options) {
+int run(const prop::Options &options) {
   const std::string wrong = check_training_oracle();
   if (!wrong.empty()) {
     std::printf("the oracle itself is wrong: %s\n", wrong.c_str());
@@ -157,8 +130,8 @@ int run(const Options &options) {
 }  // namespace training
 
 int main(int argc, char **argv) {
-  training::Options options;
-  if (!training::parse(argc, argv, options)) {
+  prop::Options options{training::kDefaultCases, training::kDefaultSeed};
+  if (!prop::parse(argc, argv, options)) {
     std::fprintf(stderr, "usage: training_property [--cases N] [--seed S] [--only SEED]\n");
     return EXIT_FAILURE;
   }
