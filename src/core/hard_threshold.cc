@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/norms.h"
+#include "core/threshold_rect.h"
 
 namespace spk {
 namespace {
@@ -18,6 +19,39 @@ float next_float(double threshold) {
 // Blocks of one element that are their own values, and whose thresholds lie in the same order.
 bool are_plain_elements(const Grid &grid, const Grid &values, const GridArray &thresholds) {
   return &grid == &values && lie_alike(grid, thresholds);
+}
+
+// Blocks that are cut into parts.
+void hard_threshold_deep(Call &call, const Grid &grid, const Grid &values,
+                         const GridArray &thresholds, Tally *tally) {
+  const Kernels &kernels = call.kernels();
+  const int64_t count = grid.numblk();
+  double *norms = call.scratch().take<double>(count);
+  double *limit = call.scratch().take<double>(count);
+  uint8_t *keep = call.scratch().take<uint8_t>(count);
+  norms_deep(call, values, 2.0, norms);
+  round_scores(values, count, norms);
+  load(kernels, Rect::whole(grid.shape), thresholds, limit);
+  tally->achieved += kernels.keep_at_least(norms, limit, count, keep);
+  mask_all(call, grid, keep);
+}
+
+// Returns how many blocks stay.
+int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
+                            const Grid &values, const Rect &rect, const GridArray &thresholds) {
+  const int64_t count = rect.count();
+  double *limit = scratch.take<double>(count);
+  load(kernels, rect, thresholds, limit);
+  int64_t kept = 0;
+  const RectThresholds in_one_go = {kernels.drop_across, limit};
+  if (&grid == &values && threshold_rect(scratch, grid, rect, in_one_go, &kept)) return kept;
+  double *norms = scratch.take<double>(count);
+  uint8_t *keep = scratch.take<uint8_t>(count);
+  norms_rect(kernels, scratch, values, rect, 2.0, norms);
+  round_scores(values, count, norms);
+  kept = kernels.keep_at_least(norms, limit, count, keep);
+  mask_rect(kernels, grid, rect, keep, true);
+  return kept;
 }
 
 }  // namespace
@@ -37,18 +71,10 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
                          [&](const ElementArgs &args) { tally->achieved += drop(args); });
     return;
   }
-  for_each_norms(call, values, 2.0, [&](Scratch &scratch, const Rect &rect, double *norms) {
-    const int64_t count = rect.count();
-    round_scores(values, count, norms);
-    double *limit = scratch.take<double>(count);
-    uint8_t *keep = scratch.take<uint8_t>(count);
-    load(call.kernels(), rect, given, limit);
-    tally->achieved += call.kernels().keep_at_least(norms, limit, count, keep);
-    if (values.is_deep()) {
-      mask_all(call, grid, keep);
-    } else {
-      mask_rect(call.kernels(), grid, rect, keep, true);
-    }
+  if (values.is_deep()) return hard_threshold_deep(call, grid, values, given, tally);
+  const Tiling tiles = values.tiles();
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+    tally->achieved += hard_threshold_rect(call.kernels(), scratch, grid, values, tiles[i], given);
   });
 }
 

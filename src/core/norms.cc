@@ -117,8 +117,9 @@ void exact_euclidean(const Reducer &reducer, double *norms) {
 template <typename Reducer>
 void euclidean(const Reducer &reducer, double *norms) {
   if (reducer.grid.score_dtype == SPK_F64) return exact_euclidean(reducer, norms);
-  plain(reducer, kSumSquares, norms);
-  reducer.kernels.roots(norms, reducer.count());
+  ReduceOptions options;
+  options.roots = true;
+  reducer.reduce(kSumSquares, options, norms, nullptr);
 }
 
 // Any p: sum (|x| / max)^p, then max * sum^(1/p).

@@ -1,6 +1,7 @@
 #include "core/soft_threshold.h"
 
 #include "core/norms.h"
+#include "core/threshold_rect.h"
 
 namespace spk {
 namespace {
@@ -16,6 +17,37 @@ void soft_threshold_elements(Call &call, const Grid &grid, const GridArray &thre
   });
 }
 
+// Blocks that are cut into parts.
+void soft_threshold_deep(Call &call, const Grid &grid, const GridArray &thresholds,
+                         const SoftOptions &options, Tally *tally) {
+  const Kernels &kernels = call.kernels();
+  const int64_t count = grid.numblk();
+  double *norms = call.scratch().take<double>(count);
+  double *factor = call.scratch().take<double>(count);
+  norms_deep(call, grid, 2.0, norms);
+  load(kernels, Rect::whole(grid.shape), thresholds, factor);
+  tally->achieved += kernels.shrink(norms, count, options.threshold_scale, options.eps, factor);
+  scale_all(call, grid, factor);
+}
+
+// Returns how many blocks stay alive.
+int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
+                            const Rect &rect, const GridArray &thresholds,
+                            const SoftOptions &options) {
+  const int64_t count = rect.count();
+  double *factor = scratch.take<double>(count);
+  load(kernels, rect, thresholds, factor);
+  int64_t alive = 0;
+  const RectThresholds in_one_go = {kernels.shrink_across, factor, options.threshold_scale,
+                                    options.eps};
+  if (threshold_rect(scratch, grid, rect, in_one_go, &alive)) return alive;
+  double *norms = scratch.take<double>(count);
+  norms_rect(kernels, scratch, grid, rect, 2.0, norms);
+  alive = kernels.shrink(norms, count, options.threshold_scale, options.eps, factor);
+  scale_rect(kernels, grid, rect, factor);
+  return alive;
+}
+
 }  // namespace
 
 void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
@@ -23,17 +55,11 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
   if (lie_alike(grid, thresholds)) {
     return soft_threshold_elements(call, grid, thresholds, options, tally);
   }
-  for_each_norms(call, grid, 2.0, [&](Scratch &scratch, const Rect &rect, double *norms) {
-    const int64_t count = rect.count();
-    double *factor = scratch.take<double>(count);
-    load(call.kernels(), rect, thresholds, factor);
+  if (grid.is_deep()) return soft_threshold_deep(call, grid, thresholds, options, tally);
+  const Tiling tiles = grid.tiles();
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     tally->achieved +=
-        call.kernels().shrink(norms, count, options.threshold_scale, options.eps, factor);
-    if (grid.is_deep()) {
-      scale_all(call, grid, factor);
-    } else {
-      scale_rect(call.kernels(), grid, rect, factor);
-    }
+        soft_threshold_rect(call.kernels(), scratch, grid, tiles[i], thresholds, options);
   });
 }
 

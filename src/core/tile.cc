@@ -98,6 +98,23 @@ bool lie_alike(const Grid &grid, const GridArray &array) {
 
 // --- reductions -----------------------------------------------------------------------------
 
+ReduceArgs reduce_args(const ReducePlan &plan) {
+  const NestDim &inner = plan.blocks[0];
+  const NestDim &outer = plan.blocks[1];
+  ReduceArgs args{};
+  args.row = plan.row;
+  args.rows = plan.rows;
+  args.n = plan.n;
+  args.step = plan.step;
+  args.inner = {inner.extent, inner.step[0], 1};
+  args.outer = {outer.extent, outer.step[0], outer.step[1]};
+  return args;
+}
+
+bool has_dense_results(const ReducePlan &plan) {
+  return plan.blocks[0].extent == 1 || plan.blocks[0].step[1] == 1;
+}
+
 namespace {
 
 void clear_sums(Reduction reduction, int64_t count, double *sum, double *error) {
@@ -111,25 +128,25 @@ class LeafReduction {
   LeafReduction(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
                 const ReducePlan &plan, const Extents &low, Reduction reduction,
                 const ReduceOptions &options)
-      : scratch_(scratch), reduction_(reduction), scale_(options.scale), nest_(plan.blocks) {
+      : scratch_(scratch),
+        reduction_(reduction),
+        scale_(options.scale),
+        plan_(plan),
+        nest_(plan.blocks),
+        args_(reduce_args(plan)) {
     const auto dtype = index_of_dtype(leaf.dtype);
     kernel_ = leaf.along ? kernels.reduce_along[dtype][reduction]
                          : kernels.reduce_across[dtype][reduction];
     origin_ = leaf.x + dot(low, leaf.grid_x);
-    args_.row = plan.row;
-    args_.rows = plan.rows;
-    args_.n = plan.n;
-    args_.step = plan.step;
-    args_.inner = {nest_[0].extent, nest_[0].step[0], 1};
-    args_.outer = {nest_[1].extent, nest_[1].step[0], place(nest_[1])};
     args_.eps = options.eps;
   }
 
   // Do results of neighbours belong side by side, as the kernel writes them?
-  bool is_dense() const { return nest_[0].extent == 1 || place(nest_[0]) == 1; }
+  bool is_dense() const { return has_dense_results(plan_); }
 
-  // Writes results to their places.
-  void write(double *sum, double *error) {
+  // Writes results, or their roots, to their places.
+  void write(double *sum, double *error, bool roots) {
+    args_.roots = roots;
     nest_.for_each_outer(2, [&](const int64_t *offset) {
       const int64_t at = offset[1];
       run(offset[0], sum + at, error ? error + at : nullptr, scale_ ? scale_ + at : nullptr);
@@ -179,34 +196,37 @@ class LeafReduction {
   Scratch &scratch_;
   Reduction reduction_;
   const double *scale_;
+  const ReducePlan &plan_;
   const Nest &nest_;
   void (*kernel_)(const ReduceArgs &args);
   const std::byte *origin_;
-  ReduceArgs args_{};
+  ReduceArgs args_;
 };
-
-// Writes results, or joins them with what is there, which for the first share is nothing.
-void write_or_join(LeafReduction *work, bool first, double *sum, double *error) {
-  if (first && work->is_dense()) {
-    work->write(sum, error);
-  } else {
-    work->join(sum, error);
-  }
-}
 
 }  // namespace
 
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                  Reduction reduction, const ReduceOptions &options, double *sum, double *error) {
   const Extents local = rect.extent.row_major();
-  clear_sums(reduction, rect.count(), sum, error);
+  const bool one_share = grid.leaves.size() == 1 && !grid.is_deep();
+  bool rooted = !options.roots;
   bool first = true;
+  // Adds what a plan reduces; the first share is written, where it can be.
+  const auto add = [&](const GridLeaf &leaf, const ReducePlan &plan) {
+    const Scratch::Frame frame(scratch);
+    LeafReduction work(kernels, scratch, leaf, plan, rect.low, reduction, options);
+    if (first && work.is_dense()) {
+      work.write(sum, error, options.roots && one_share);
+      rooted |= one_share;
+    } else {
+      if (first) clear_sums(reduction, rect.count(), sum, error);
+      work.join(sum, error);
+    }
+    first = false;
+  };
   for (const GridLeaf &leaf : grid.leaves) {
     if (rect.extent == grid.tile) {
-      const Scratch::Frame frame(scratch);
-      LeafReduction work(kernels, scratch, leaf, leaf.reduce, rect.low, reduction, options);
-      write_or_join(&work, first, sum, error);
-      first = false;
+      add(leaf, leaf.reduce);
       continue;
     }
     // Deep blocks are summed part by part, here as in reduce_deep: a block has one norm.
@@ -214,12 +234,10 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
     for (int64_t part = 0; part < parts.count(); ++part) {
       const Scratch::Frame frame(scratch);
       ScratchMemory memory(&scratch);
-      const ReducePlan plan = plan_reduction(leaf, rect.extent, local, parts[part], &memory);
-      LeafReduction work(kernels, scratch, leaf, plan, rect.low, reduction, options);
-      write_or_join(&work, first, sum, error);
-      first = false;
+      add(leaf, plan_reduction(leaf, rect.extent, local, parts[part], &memory));
     }
   }
+  if (!rooted) kernels.roots(sum, rect.count());
 }
 
 Tiling parts_of(const GridLeaf &leaf) {
@@ -261,13 +279,19 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
       const ReducePlan plan = plan_reduction(leaf, box.extent, local, parts[part], &memory);
       LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, reduction, shifted);
       const int64_t at = part * numblk + first;
-      write_or_join(&work, true, sums + at, errors ? errors + at : nullptr);
+      double *error_at = errors ? errors + at : nullptr;
+      if (work.is_dense()) {
+        work.write(sums + at, error_at, false);
+      } else {
+        work.join(sums + at, error_at);
+      }
     });
     for (int64_t part = 0; part < parts.count(); ++part) {
       combine(reduction, numblk, sums + part * numblk, errors ? errors + part * numblk : nullptr,
               sum, error, 1);
     }
   }
+  if (options.roots) call.kernels().roots(sum, numblk);
 }
 
 // --- scaling and masking --------------------------------------------------------------------

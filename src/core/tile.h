@@ -22,7 +22,13 @@ void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array,
 struct ReduceOptions {
   double eps = 0.0;               // kCount
   const double *scale = nullptr;  // kSumSquaresExact: local
+  bool roots = false;             // kSumSquares: results are the roots of the sums
 };
+
+// The blocks of a plan, but for where data and results are.
+ReduceArgs reduce_args(const ReducePlan &plan);
+// Do results of neighbours belong side by side, as kernels write them?
+bool has_dense_results(const ReducePlan &plan);
 
 // Reduces the blocks of a box into local sums (and errors, where the reduction is compensated).
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,

@@ -60,6 +60,7 @@ struct ReduceArgs {
   double *error;        // compensation, laid out as sum; only where is_compensated
   const double *scale;  // kSumSquaresExact: one a block, laid out as sum; NULL: 1
   double eps;           // kCount
+  bool roots;           // kSumSquares: results are the roots of the sums
 };
 
 // y = factor * x; factor 1 copies bits, factor 0 writes +0. The product is a double, rounded to the
@@ -78,6 +79,19 @@ struct ScaleArgs {
   bool exact_product;
   int64_t ahead;     // bytes from a row to one that will be read soon after
   bool past_caches;  // more data than caches hold, and none of it in them now
+};
+
+// Blocks across rows of so many elements are thresholded while they are in registers.
+inline constexpr int64_t kMostRowsAcross = 4;
+
+// Thresholding of such blocks: neighbours are contiguous, a multiple of kLanes of them.
+struct ThresholdArgs {
+  ReduceArgs blocks;        // of results, only how they are laid out
+  int64_t to_y;             // bytes from where an element is read to where it is written
+  int64_t ahead;            // as of ScaleArgs
+  const double *threshold;  // one a block, laid out as results
+  double threshold_scale;   // of soft thresholding
+  double eps;               // of soft thresholding
 };
 
 // Blocks of one element, contiguous, and another array with an entry for each, or one for all.
@@ -266,6 +280,10 @@ struct Kernels {
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
+  // Soft and hard thresholding of blocks by Euclidean norms, except for f64 (NULL). They return how
+  // many stay alive.
+  int64_t (*shrink_across[kDtypes])(const ThresholdArgs &args);
+  int64_t (*drop_across[kDtypes])(const ThresholdArgs &args);
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   // Returns how many are not 0.
   int64_t (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,

@@ -323,16 +323,21 @@ HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const
   }
 }
 
+// At least so many bytes are on their way while a group of blocks is reduced.
+inline constexpr int64_t kReadAhead = 4096;
+
 // kLanes blocks of short rows, row by row: neighbours are read together.
 template <Row kRow, class Op, class T>
 HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                   int64_t first, Lanes<Op> *blocks) {
+  const int64_t bytes = kLanes * args.inner.step;  // of a row of the group
+  const int64_t ahead = bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
   Lanes<Op> lanes[kLanes];
   V with[kLanes];
   for (int64_t i = 0; i < kLanes; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = 0; r < args.rows; ++r) {
     const std::byte *row = x + args.row[r];
-    PrefetchRow(row + 2 * kLanes * args.inner.step, kLanes * args.inner.step);
+    PrefetchRow(row + ahead, bytes);
     for (int64_t i = 0; i < kLanes; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
       AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
@@ -447,6 +452,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
       }
       Accumulator<Op> out[kRegisters];
       Fold(blocks, out);
+      if (Op::kWhat == kSumSquares && args.roots) {
+        for (int64_t r = 0; r < kRegisters; ++r) out[r].sum = hn::Sqrt(out[r].sum);
+      }
       double *error = Op::kCompensated ? args.error + first + b : nullptr;
       StoreResults(out, count, args.sum + first + b, error);
     }
@@ -510,6 +518,9 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (prefetches) __builtin_prefetch(x + args.row[r + rows], 0, 2);
     acc.Add(LoadSome(reinterpret_cast<const T *>(x + args.row[r]), step, count), with);
   }
+  if (Op::kWhat == kSumSquares && args.roots && row + rows == args.rows) {
+    acc.sum = hn::Sqrt(acc.sum);
+  }
   StoreDoubles(acc.sum, args.sum + at, count);
   if constexpr (Op::kCompensated) StoreDoubles(acc.error, args.error + at, count);
 }
@@ -549,6 +560,7 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
       for (int64_t r = 0; r < rows; ++r) {
         acc.Add(Load(reinterpret_cast<const T *>(x + args.row[r]) + j), with);
       }
+      if (Op::kWhat == kSumSquares && args.roots) acc.sum = hn::Sqrt(acc.sum);
       hn::StoreU(acc.sum, d, args.sum + at);
       if constexpr (Op::kCompensated) hn::StoreU(acc.error, d, args.error + at);
     }

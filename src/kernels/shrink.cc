@@ -1,5 +1,5 @@
 // Hard and soft thresholding: what blocks of given norms are multiplied by, or whether they stay;
-// and blocks of one element from memory to memory.
+// and from memory to memory, blocks of one element or of a few across rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/shrink.cc"
 #include <hwy/foreach_target.h>
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -107,28 +108,31 @@ bool AllAtLeast(const void *numbers, int64_t n, double least) {
 
 // --- blocks of one element, in one pass ---------------------------------------------------------
 
-// Up to kN elements; returns how many stay alive.
-template <class T, class L>
-HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V eps) {
+HWY_INLINE int64_t CountAlive(V factor) {
+  return static_cast<int64_t>(hn::CountTrue(D(), hn::Ne(factor, hn::Zero(D()))));
+}
+
+// kN elements times factors.
+template <class T>
+HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
   const D d;
   const V w = Load(x);
-  const V norm = hn::Abs(w);
-  const V factor = ShrinkFactor(norm, hn::Mul(Load(threshold), scale), eps);
-  const auto dead = hn::Eq(factor, hn::Zero(d));
-  const auto finite = hn::Lt(norm, hn::Inf(d));
-  const int64_t alive = kN - static_cast<int64_t>(hn::CountTrue(d, dead));
-  const V shrunk = hn::IfThenZeroElse(dead, hn::Mul(w, factor));
-  if (HWY_LIKELY(hn::AllTrue(d, finite))) {
-    Store(shrunk, y);
-    return alive;
-  }
+  const V shrunk = hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(d)), hn::Mul(w, factor));
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(w), hn::Inf(d))))) return Store(shrunk, y);
   // NaN, and infinity unless it is dead, keep their very bits.
   HWY_ALIGN T results[kN];
   HWY_ALIGN double factors[kN];
   Store(shrunk, results);
   hn::Store(factor, d, factors);
   for (int64_t k = 0; k < kN; ++k) y[k] = factors[k] == 1.0 ? x[k] : results[k];
-  return alive;
+}
+
+// Up to kN elements; returns how many stay alive.
+template <class T, class L>
+HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V eps) {
+  const V factor = ShrinkFactor(hn::Abs(Load(x)), hn::Mul(Load(threshold), scale), eps);
+  StoreShrunk(x, factor, y);
+  return CountAlive(factor);
 }
 
 // One threshold for all is read from a register full of it.
@@ -178,16 +182,22 @@ int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double e
                                      HWY_ATTR { return ShrinkSome(x, threshold, y, scale, veps); });
 }
 
-// Words of 16 or 32 bits, 0 where `keep` is 0, else as they are.
-HWY_INLINE void StoreKept(const void *x, VU32 keep, uint16_t *y) {
+// Words of 16 or 32 bits, as they are where `keep` is 1, 0 where it is 0.
+HWY_INLINE void StoreKeptWords(const void *x, VU32 keep, uint16_t *y) {
   const DU32 du;
   const VU32 words = hn::PromoteTo(du, hn::LoadU(DU16(), static_cast<const uint16_t *>(x)));
   StoreWords(hn::And(words, hn::Sub(hn::Zero(du), keep)), y);
 }
-HWY_INLINE void StoreKept(const void *x, VU32 keep, uint32_t *y) {
+HWY_INLINE void StoreKeptWords(const void *x, VU32 keep, uint32_t *y) {
   const DU32 du;
   const VU32 words = hn::LoadU(du, static_cast<const uint32_t *>(x));
   hn::StoreU(hn::And(words, hn::Sub(hn::Zero(du), keep)), du, y);
+}
+template <class T>
+HWY_INLINE void StoreKept(const T *x, V keep, T *y) {
+  using Word = std::conditional_t<sizeof(T) == sizeof(uint16_t), uint16_t, uint32_t>;
+  const hn::Rebind<int32_t, D> di;
+  StoreKeptWords(x, hn::BitCast(DU32(), hn::DemoteTo(di, keep)), reinterpret_cast<Word *>(y));
 }
 
 // Up to kN elements: what is below its threshold becomes 0; returns how many stay.
@@ -198,10 +208,7 @@ HWY_INLINE int64_t DropSome(const T *x, const L *threshold, T *y) {
   if constexpr (sizeof(T) == sizeof(double)) {
     Store(hn::IfThenZeroElse(below, Load(x)), y);
   } else {
-    using Word = std::conditional_t<sizeof(T) == sizeof(uint16_t), uint16_t, uint32_t>;
-    const hn::Rebind<int32_t, D> di;
-    const V keep = hn::IfThenZeroElse(below, hn::Set(d, 1.0));
-    StoreKept(x, hn::BitCast(DU32(), hn::DemoteTo(di, keep)), reinterpret_cast<Word *>(y));
+    StoreKept(x, hn::IfThenZeroElse(below, hn::Set(d, 1.0)), y);
   }
   return kN - static_cast<int64_t>(hn::CountTrue(d, below));
 }
@@ -236,6 +243,119 @@ int64_t DropAlike(const ElementArgs &args) {
   return args.n - dropped;
 }
 
+// --- blocks of a few elements across rows, one block an element of a row -----------------------
+
+// What blocks are multiplied by, given the sums of their squares, and an element of each of them.
+struct Soft {
+  V scale, eps;
+
+  HWY_INLINE V Factor(V squares, V threshold) const {
+    return ShrinkFactor(hn::Sqrt(squares), hn::Mul(threshold, scale), eps);
+  }
+  // Blocks whose squares have a finite sum hold nothing whose bits must be kept.
+  static HWY_INLINE bool IsPlain(V squares) {
+    return hn::AllTrue(D(), hn::Lt(squares, hn::Inf(D())));
+  }
+  template <class T>
+  static HWY_INLINE void Write(const T *, V w, V factor, T *y) {
+    Store(hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(D())), hn::Mul(w, factor)), y);
+  }
+  template <class T>
+  static HWY_INLINE void WriteAny(const T *x, V factor, T *y) {
+    StoreShrunk(x, factor, y);
+  }
+};
+
+struct Hard {
+  // 1 or 0. Norms are compared as floats, and NaN survives.
+  HWY_INLINE V Factor(V squares, V threshold) const {
+    const V norm = hn::PromoteTo(D(), ToFloat(hn::Sqrt(squares)));
+    return hn::IfThenZeroElse(hn::Lt(norm, threshold), hn::Set(D(), 1.0));
+  }
+  static HWY_INLINE bool IsPlain(V) { return true; }
+  template <class T>
+  static HWY_INLINE void Write(const T *x, V, V factor, T *y) {
+    StoreKept(x, factor, y);
+  }
+  template <class T>
+  static HWY_INLINE void WriteAny(const T *x, V factor, T *y) {
+    StoreKept(x, factor, y);
+  }
+};
+
+// kN blocks of kRows elements.
+template <int64_t kRows, class T, class Op>
+HWY_INLINE int64_t ThresholdGroup(const ThresholdArgs &args, const Op &op, const std::byte *x,
+                                  const double *threshold) {
+  const T *row[kRows];
+  V w[kRows];
+  V squares = hn::Zero(D());
+  for (int64_t r = 0; r < kRows; ++r) {
+    row[r] = reinterpret_cast<const T *>(x + args.blocks.row[r]);
+    __builtin_prefetch(x + args.blocks.row[r] + args.ahead, 0, 2);
+    w[r] = Load(row[r]);
+    squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the sum is the same
+  }
+  const V factor = op.Factor(squares, hn::LoadU(D(), threshold));
+  const bool plain = Op::IsPlain(squares);
+  for (int64_t r = 0; r < kRows; ++r) {
+    std::byte *y = const_cast<std::byte *>(x) + args.blocks.row[r] + args.to_y;
+    if (HWY_LIKELY(plain)) {
+      Op::Write(row[r], w[r], factor, reinterpret_cast<T *>(y));
+    } else {
+      Op::WriteAny(row[r], factor, reinterpret_cast<T *>(y));
+    }
+  }
+  return CountAlive(factor);
+}
+
+template <int64_t kRows, class T, class Op>
+HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &given, const Op &op) {
+  const ThresholdArgs args = given;  // a copy that no store can change, as far as compilers know
+  const ReduceArgs &blocks = args.blocks;
+  int64_t alive = 0;
+  for (int64_t o = 0; o < blocks.outer.count; ++o) {
+    const std::byte *x = blocks.x + o * blocks.outer.step;
+    const double *threshold = args.threshold + o * blocks.outer.out;
+    for (int64_t j = 0; j < blocks.inner.count; j += kN) {
+      const std::byte *group = x + j * static_cast<int64_t>(sizeof(T));
+      alive += ThresholdGroup<kRows, T>(args, op, group, threshold + j);
+    }
+  }
+  return alive;
+}
+
+template <class T, class Op>
+HWY_INLINE int64_t ThresholdAcross(const ThresholdArgs &args, const Op &op) {
+  static_assert(kMostRowsAcross == 4);
+  switch (args.blocks.rows) {
+    case 1:
+      return ThresholdRows<1, T>(args, op);
+    case 2:
+      return ThresholdRows<2, T>(args, op);
+    case 3:
+      return ThresholdRows<3, T>(args, op);
+    default:
+      return ThresholdRows<4, T>(args, op);
+  }
+}
+
+template <class T>
+int64_t ShrinkAcross(const ThresholdArgs &args) {
+  return ThresholdAcross<T>(args, Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
+}
+
+template <class T>
+int64_t DropAcross(const ThresholdArgs &args) {
+  return ThresholdAcross<T>(args, Hard());
+}
+
+template <class T>
+void FillAcross(DtypeIndex dtype, Kernels *table) {
+  table->shrink_across[dtype] = ShrinkAcross<T>;
+  table->drop_across[dtype] = DropAcross<T>;
+}
+
 template <class T>
 void FillElements(DtypeIndex dtype, Kernels *table) {
   table->shrink_elements[dtype][0] = ShrinkElements<T, float>;
@@ -256,6 +376,11 @@ void FillShrink(Kernels *table) {
   FillElements<Bf16>(kBf16, table);
   table->drop_elements[kF32][0] = DropAlike<float>;
   table->drop_elements[kF64][1] = DropAlike<double>;
+  FillAcross<float>(kF32, table);
+  FillAcross<F16>(kF16, table);
+  FillAcross<Bf16>(kBf16, table);
+  table->shrink_across[kF64] = nullptr;
+  table->drop_across[kF64] = nullptr;
 }
 
 }  // namespace HWY_NAMESPACE
