@@ -82,6 +82,10 @@ HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahe
                           HWY_ATTR { return hn::IfThenZeroElse(dead, P::Of(Load(from), f)); };
   const V last = scaled(x + n - kN);
   PrefetchAhead(x + n - kN, ahead);
+  if (n <= 2 * kN) {
+    Store(scaled(x), y);
+    return Store(last, y + n - kN);
+  }
   for (int64_t i = 0; i + kN < n; i += kN) {
     PrefetchAhead(x + i, ahead);
     Store(scaled(x + i), y + i);
@@ -196,14 +200,29 @@ HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, 
   }
 }
 
+// Up to kN elements with a factor each, through registers filled element by element.
+template <class T, class P>
+HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
+                            const double *factor, int64_t factor_step) {
+  HWY_ALIGN T in[kN] = {};
+  HWY_ALIGN double f[kN] = {};
+  HWY_ALIGN T out[kN];
+  for (int64_t k = 0; k < n; ++k) in[k] = x[k * x_step];
+  for (int64_t k = 0; k < n; ++k) f[k] = factor[k * factor_step];
+  Store(P::Of(Load(in), hn::Load(D(), f)), out);
+  for (int64_t k = 0; k < n; ++k) {
+    const T kept = f[k] == 1.0 ? in[k] : out[k];
+    y[k * y_step] = f[k] == 0.0 ? T{} : kept;
+  }
+}
+
 // A contiguous row of at least kN elements, times one factor.
 template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
   const int64_t i = ScaleNarrow<T, P>(x, y, n, factor, ahead);
   if (i == n) return;
   if (n - i >= kN) return ScaleRun<T, P>(x + i, y + i, n - i, factor, ahead);
-  if (factor == 0.0) return ZeroRow(y + i, 1, n - i);
-  ScaleGathered<T, P>(x + i, 1, y + i, 1, n - i, factor);
+  ScaleSome<T, P>(x + i, 1, y + i, 1, n - i, &factor, 0);
 }
 
 // One factor for the whole row.
@@ -232,22 +251,6 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *fa
     Store(hn::IfThenZeroElse(hn::Eq(f, zero), P::Of(in, f)), y + i);
   }
   return i;
-}
-
-// Up to kN elements with a factor each, through registers filled element by element.
-template <class T, class P>
-HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                            const double *factor, int64_t factor_step) {
-  HWY_ALIGN T in[kN] = {};
-  HWY_ALIGN double f[kN] = {};
-  HWY_ALIGN T out[kN];
-  for (int64_t k = 0; k < n; ++k) in[k] = x[k * x_step];
-  for (int64_t k = 0; k < n; ++k) f[k] = factor[k * factor_step];
-  Store(P::Of(Load(in), hn::Load(D(), f)), out);
-  for (int64_t k = 0; k < n; ++k) {
-    const T kept = f[k] == 1.0 ? in[k] : out[k];
-    y[k * y_step] = f[k] == 0.0 ? T{} : kept;
-  }
 }
 
 // A factor for each element of the row.
@@ -280,6 +283,41 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
     }
     ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, ahead);
   }
+}
+
+// Such rows where a register holds the factors of kLanes of them: n registers of elements have
+// theirs picked from it. Returns how many rows have been scaled.
+inline constexpr int64_t kMostPicked = 2 * kLanes;
+
+template <class T, class P>
+HWY_NOINLINE int64_t ScaleTinyRowsByLanes(const T *x, T *y, int64_t n, int64_t rows,
+                                          const double *factor, int64_t ahead) {
+  int64_t row = 0;
+  if constexpr (kN == kLanes) {
+    const D d;
+    HWY_ALIGN int64_t lane[kLanes] = {};
+    decltype(hn::SetTableIndices(d, lane)) pick[kMostPicked];
+    for (int64_t k = 0; k < n; ++k) {
+      for (int64_t l = 0; l < kLanes; ++l) lane[l] = (k * kLanes + l) / n;
+      pick[k] = hn::SetTableIndices(d, lane);
+    }
+    const V zero = hn::Zero(d);
+    for (; row + kLanes <= rows; row += kLanes, x += kLanes * n, y += kLanes * n) {
+      const V factors = hn::LoadU(d, factor + row);
+      // Rows times 1 keep the bits of NaN.
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1.0))))) {
+        ScaleTinyRows<T, P>(x, y, n, kLanes, factor + row, 1, ahead);
+        continue;
+      }
+      for (int64_t k = 0; k < n; ++k) {
+        PrefetchAhead(x + k * kN, ahead);
+        const V f = hn::TableLookupLanes(factors, pick[k]);
+        const V product = P::Of(Load(x + k * kN), f);
+        Store(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kN);
+      }
+    }
+  }
+  return row;
 }
 
 // How the rows of a call are handled; told apart once, because many rows are short.
@@ -317,17 +355,24 @@ HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
 template <class T>
 HWY_INLINE bool AreTinyRows(const ScaleArgs &args) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  return args.factor_step == 0 && args.n < kN && args.x_step == 1 && args.y_step == 1 &&
+  const int64_t most = kN == kLanes && args.factor_row == 1 ? kMostPicked : kN;
+  return args.factor_step == 0 && args.n < most && args.x_step == 1 && args.y_step == 1 &&
          args.x_row == bytes && args.y_row == bytes;
 }
 
 template <class T, class P>
 HWY_INLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
+  const int64_t n = args.n;
   for (int64_t group = 0; group < args.groups; ++group) {
-    ScaleTinyRows<T, P>(reinterpret_cast<const T *>(args.x + group * args.x_group),
-                        reinterpret_cast<T *>(args.y + group * args.y_group), args.n, args.rows,
-                        static_cast<const double *>(args.factor) + group * args.factor_group,
-                        args.factor_row, args.ahead);
+    const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
+    T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
+    const double *factor = static_cast<const double *>(args.factor) + group * args.factor_group;
+    int64_t done = 0;
+    if (args.factor_row == 1) {
+      done = ScaleTinyRowsByLanes<T, P>(x, y, n, args.rows, factor, args.ahead);
+    }
+    ScaleTinyRows<T, P>(x + done * n, y + done * n, n, args.rows - done,
+                        factor + done * args.factor_row, args.factor_row, args.ahead);
   }
 }
 
@@ -336,10 +381,11 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   if (AreTinyRows<T>(args)) return ScaleGroupsOfTinyRows<T, P>(args);
   switch (KindOfRows<T>(args, kN)) {
     case Rows::kShort:
-      return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
-        if (HWY_UNLIKELY(*factor == 1.0)) return CopyRow(x, 1, y, 1, args.n);
-        ScaleContiguousRow<T, P>(x, y, args.n, *factor, args.ahead);
-      });
+      return ForEachRow<T, double>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
+            if (HWY_UNLIKELY(*factor == 1.0)) return CopyRow(x, 1, y, 1, n);
+            ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
+          });
     case Rows::kElements:
       return ForEachRow<T, double>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
@@ -461,10 +507,11 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Words<T>()));
   switch (KindOfRows<T>(args, lanes)) {
     case Rows::kShort:
-      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
-        PrefetchAhead(x, args.ahead);
-        MaskShortRow(x, y, args.n, *keep != 0);
-      });
+      return ForEachRow<T, uint8_t>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+            PrefetchAhead(x, ahead);
+            MaskShortRow(x, y, n, *keep != 0);
+          });
     case Rows::kElements:
       return ForEachRow<T, uint8_t>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
