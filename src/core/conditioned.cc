@@ -145,6 +145,8 @@ class TilePanel {
     panel.tolerance = std::max(task_.options.atol, 0x1p-52);
     panel.max_iter = task_.options.max_iter;
     panel.outcome = outcome;
+    panel.soon[0] = next_of(task_.grid, rect_);
+    panel.soon[1] = next_of(task_.conditioners, rect_);
     task_.kernels.conditioned_panel(panel);
   }
 

@@ -53,6 +53,16 @@ Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_e
   return nest;
 }
 
+// Elements of a box of blocks, or of a part of each, as they lie in memory.
+Nest memory_nest(const GridLeaf &leaf, const Extents &blocks, const Extents &elements) {
+  Nest nest;
+  for (int d = 0; d < blocks.size(); ++d) nest.add(blocks[d], leaf.grid_x[d]);
+  for (int d = 0; d < elements.size(); ++d) nest.add(elements[d], leaf.block_x[d]);
+  nest.compile();
+  nest.pad_to(2);
+  return nest;
+}
+
 // Calls kernel(args) for the two innermost dimensions of a nest, over all others.
 template <typename Kernel>
 void for_each_box(const Nest &nest, int64_t size, std::byte *x, double *panel, Kernel &&kernel) {
@@ -103,13 +113,18 @@ void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
   }
 }
 
+ReadSoon next_of(const Grid &grid, const Rect &rect) {
+  const GridLeaf &leaf = grid.leaves[0];
+  const Nest nest = memory_nest(leaf, rect.extent, leaf.block);
+  const int64_t size = size_of(leaf.dtype);
+  if (nest[0].step[0] != size) return {};
+  const std::byte *next = leaf.x + dot(rect.low, leaf.grid_x) + nest.start(0) + leaf.ahead;
+  return {next, nest[1].extent, nest[1].step[0], nest[0].extent * size};
+}
+
 bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect,
                   const Rect &part) {
-  Nest nest;
-  for (int d = 0; d < rect.extent.size(); ++d) nest.add(rect.extent[d], leaf.grid_x[d]);
-  for (int d = 0; d < part.extent.size(); ++d) nest.add(part.extent[d], leaf.block_x[d]);
-  nest.compile();
-  nest.pad_to(2);
+  const Nest nest = memory_nest(leaf, rect.extent, part.extent);
   std::byte *x =
       const_cast<std::byte *>(leaf.x) + dot(rect.low, leaf.grid_x) + dot(part.low, leaf.block_x);
   const auto kernel = kernels.all_positive[index_of_dtype(leaf.dtype)];

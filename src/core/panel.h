@@ -28,6 +28,10 @@ void gather_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
 void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
                    const PanelLayout &layout, double *panel);
 
+// What the box after this one will be gathered from, of the first leaf; nothing where that is not
+// rows of neighbours.
+ReadSoon next_of(const Grid &grid, const Rect &rect);
+
 // Are all numbers > 0 and finite, in a box of blocks and a part of each?
 bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, const Rect &part);
 

@@ -188,6 +188,33 @@ HWY_INLINE void CheckRange(const Group &group, double *of) {
   }
 }
 
+// Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic.
+class ReadAhead {
+ public:
+  HWY_INLINE ReadAhead(const ReadSoon &soon, int64_t times)
+      : soon_(soon),
+        row_lines_((soon.bytes + kLine - 1) / kLine),
+        lines_((soon.rows * row_lines_ + times - 1) / times) {}
+
+  HWY_INLINE void AskForSome() {
+    for (int64_t i = 0; i < lines_ && row_ < soon_.rows; ++i) {
+      __builtin_prefetch(soon_.first + row_ * soon_.row_step + line_ * kLine, 0, 2);
+      if (++line_ < row_lines_) continue;
+      line_ = 0;
+      ++row_;
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+
+  ReadSoon soon_;
+  int64_t row_lines_;
+  int64_t lines_;  // at a time
+  int64_t row_ = 0;
+  int64_t line_ = 0;  // of the row
+};
+
 // A batch of a panel, and what is done to all of its elements. Groups are of one block, or of kLanes
 // if blocks lie across.
 class Blocks {
@@ -196,15 +223,17 @@ class Blocks {
       : panel_(panel), first_(first), count_(count), width_(panel.across ? kLanes : 1) {}
 
   // batch->moment becomes the sums of SumNorms.
-  HWY_INLINE void Norms(Batch *batch) const {
-    Sum(batch, [&](const Group &group, const double *, double *const *out)
-                   HWY_ATTR { SumNorms(group, out); });
+  HWY_INLINE void Norms(Batch *batch, ReadAhead *soon) const {
+    Sum(batch, soon, [&](const Group &group, const double *, double *const *out) HWY_ATTR {
+      SumNorms(group, out);
+    });
   }
 
   // batch->moment becomes the sums of SumMoments at batch->nu.
-  HWY_INLINE void Moments(Batch *batch) const {
-    Sum(batch, [&](const Group &group, const double *nu, double *const *out)
-                   HWY_ATTR { SumMoments(group, nu, out); });
+  HWY_INLINE void Moments(Batch *batch, ReadAhead *soon) const {
+    Sum(batch, soon, [&](const Group &group, const double *nu, double *const *out) HWY_ATTR {
+      SumMoments(group, nu, out);
+    });
   }
 
   // 1 where conditioners are within kRange.
@@ -254,8 +283,9 @@ class Blocks {
 
   // Groups whose roots have been found are left out.
   template <class Fn>
-  HWY_INLINE void Sum(Batch *batch, Fn fn) const {
+  HWY_INLINE void Sum(Batch *batch, ReadAhead *soon, Fn fn) const {
     for (int64_t b = 0; b < count_; b += width_) {
+      if (soon) soon->AskForSome();
       if (!AnyClimbs(*batch, b)) continue;
       double *out[kMoments];
       for (int k = 0; k < kMoments; ++k) {
@@ -446,19 +476,19 @@ HWY_INLINE bool Climbs(const Batch &batch, int64_t registers) {
 }
 
 HWY_INLINE void SolveBatch(const ConditionedPanel &panel, int64_t first, int64_t count,
-                           Batch *batch) {
+                           ReadAhead *soon, Batch *batch) {
   const Blocks blocks(panel, first, count);
   const int64_t registers = (count + kN - 1) / kN;
   std::copy_n(panel.threshold + first, count, batch->threshold.of);
   std::fill_n(batch->climbing.of, kMostBlocks, 1.0);
-  blocks.Norms(batch);
+  blocks.Norms(batch, &soon[0]);
   Scalars in_range;
   blocks.InRange(&in_range);
   for (int64_t r = 0; r < registers; ++r) StartRegister(r, in_range.Load(r), batch);
   // Lanes without a block: what they hold is of no use to anyone.
   std::fill_n(batch->climbing.of + count, kMostBlocks - count, 0.0);
   for (int i = 0; i < panel.max_iter && Climbs(*batch, registers); ++i) {
-    blocks.Moments(batch);
+    blocks.Moments(batch, i == 0 ? &soon[1] : nullptr);
     for (int64_t r = 0; r < registers; ++r) StepRegister(r, panel.tolerance, batch);
   }
   for (int64_t r = 0; r < registers; ++r) SettleRegister(r, batch);
@@ -478,8 +508,10 @@ HWY_INLINE int64_t BlocksPerBatch(const ConditionedPanel &panel) {
 void SolvePanel(const ConditionedPanel &panel) {
   Batch batch = {};
   const int64_t step = BlocksPerBatch(panel);
+  const int64_t groups = panel.across ? (panel.blocks + kLanes - 1) / kLanes : panel.blocks;
+  ReadAhead soon[2] = {ReadAhead(panel.soon[0], groups), ReadAhead(panel.soon[1], groups)};
   for (int64_t first = 0; first < panel.blocks; first += step) {
-    SolveBatch(panel, first, HWY_MIN(step, panel.blocks - first), &batch);
+    SolveBatch(panel, first, HWY_MIN(step, panel.blocks - first), soon, &batch);
   }
 }
 

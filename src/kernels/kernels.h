@@ -128,6 +128,14 @@ struct BoxArgs {
   int64_t panel_row_step;  // doubles between rows
 };
 
+// Memory that is read soon: rows of `bytes`.
+struct ReadSoon {
+  const std::byte *first;
+  int64_t rows;
+  int64_t row_step;  // bytes
+  int64_t bytes;
+};
+
 // What became of a block whose conditioned proximal operator was asked for.
 enum PanelOutcome : uint8_t {
   kPanelUnchanged,
@@ -152,6 +160,7 @@ struct ConditionedPanel {
   double tolerance;         // relative, of the root
   int max_iter;
   PanelOutcome *outcome;  // [blocks]
+  ReadSoon soon[2];       // what the next panel's weights and conditioners are gathered from
 };
 
 // A row of blocks of one element in a metric.
