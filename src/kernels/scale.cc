@@ -285,40 +285,58 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
-// Such rows where a register holds the factors of kLanes of them: n registers of elements have
-// theirs picked from it. Returns how many rows have been scaled.
+// Where a register holds the factors of kLanes such rows: n registers of elements have theirs picked
+// from it.
 inline constexpr int64_t kMostPicked = 2 * kLanes;
+inline constexpr bool kPicks = kN == kLanes;
 
-template <class T, class P>
-HWY_NOINLINE int64_t ScaleTinyRowsByLanes(const T *x, T *y, int64_t n, int64_t rows,
-                                          const double *factor, int64_t ahead) {
-  int64_t row = 0;
-  if constexpr (kN == kLanes) {
-    const D d;
-    HWY_ALIGN int64_t lane[kLanes] = {};
-    decltype(hn::SetTableIndices(d, lane)) pick[kMostPicked];
+class PickedRows {
+ public:
+  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) {
+    HWY_ALIGN int64_t row[kN];
+    int64_t r = 0;
+    int64_t element = 0;  // of the row
     for (int64_t k = 0; k < n; ++k) {
-      for (int64_t l = 0; l < kLanes; ++l) lane[l] = (k * kLanes + l) / n;
-      pick[k] = hn::SetTableIndices(d, lane);
+      for (int64_t l = 0; l < kN; ++l) {
+        row[l] = r;
+        if (++element < n) continue;
+        element = 0;
+        ++r;
+      }
+      pick_[k] = hn::SetTableIndices(D(), row);
     }
+  }
+
+  // Returns how many rows have been scaled.
+  template <class T, class P>
+  HWY_INLINE int64_t Scale(const T *x, T *y, int64_t rows, const double *factor,
+                           int64_t ahead) const {
+    const D d;
     const V zero = hn::Zero(d);
-    for (; row + kLanes <= rows; row += kLanes, x += kLanes * n, y += kLanes * n) {
+    int64_t row = 0;
+    for (; row + kLanes <= rows; row += kLanes, x += kLanes * n_, y += kLanes * n_) {
       const V factors = hn::LoadU(d, factor + row);
       // Rows times 1 keep the bits of NaN.
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1.0))))) {
-        ScaleTinyRows<T, P>(x, y, n, kLanes, factor + row, 1, ahead);
+        ScaleTinyRows<T, P>(x, y, n_, kLanes, factor + row, 1, ahead);
         continue;
       }
-      for (int64_t k = 0; k < n; ++k) {
+      for (int64_t k = 0; k < n_; ++k) {
         PrefetchAhead(x + k * kN, ahead);
-        const V f = hn::TableLookupLanes(factors, pick[k]);
+        const V f = hn::TableLookupLanes(factors, pick_[k]);
         const V product = P::Of(Load(x + k * kN), f);
         Store(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kN);
       }
     }
+    return row;
   }
-  return row;
-}
+
+ private:
+  using Picks = decltype(hn::SetTableIndices(D(), static_cast<const int64_t *>(nullptr)));
+
+  int64_t n_;
+  Picks pick_[kMostPicked];
+};
 
 // How the rows of a call are handled; told apart once, because many rows are short.
 enum class Rows {
@@ -353,32 +371,44 @@ HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
 }
 
 template <class T>
-HWY_INLINE bool AreTinyRows(const ScaleArgs &args) {
+HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const int64_t most = kN == kLanes && args.factor_row == 1 ? kMostPicked : kN;
-  return args.factor_step == 0 && args.n < most && args.x_step == 1 && args.y_step == 1 &&
-         args.x_row == bytes && args.y_row == bytes;
+  return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x_row == bytes &&
+         args.y_row == bytes;
 }
 
 template <class T, class P>
-HWY_INLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
-  const int64_t n = args.n;
+HWY_NOINLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
+  for (int64_t group = 0; group < args.groups; ++group) {
+    ScaleTinyRows<T, P>(reinterpret_cast<const T *>(args.x + group * args.x_group),
+                        reinterpret_cast<T *>(args.y + group * args.y_group), args.n, args.rows,
+                        static_cast<const double *>(args.factor) + group * args.factor_group,
+                        args.factor_row, args.ahead);
+  }
+}
+
+template <class T, class P>
+HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
+  const PickedRows picked(args.n);
   for (int64_t group = 0; group < args.groups; ++group) {
     const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
     T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
     const double *factor = static_cast<const double *>(args.factor) + group * args.factor_group;
-    int64_t done = 0;
-    if (args.factor_row == 1) {
-      done = ScaleTinyRowsByLanes<T, P>(x, y, n, args.rows, factor, args.ahead);
-    }
-    ScaleTinyRows<T, P>(x + done * n, y + done * n, n, args.rows - done,
-                        factor + done * args.factor_row, args.factor_row, args.ahead);
+    const int64_t done = picked.Scale<T, P>(x, y, args.rows, factor, args.ahead);
+    ScaleTinyRows<T, P>(x + done * args.n, y + done * args.n, args.n, args.rows - done,
+                        factor + done, 1, args.ahead);
   }
 }
 
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
-  if (AreTinyRows<T>(args)) return ScaleGroupsOfTinyRows<T, P>(args);
+  if (FollowEachOther<T>(args)) {
+    if constexpr (kPicks) {
+      const bool many = args.rows >= kLanes && args.factor_row == 1;
+      if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
+    }
+    if (args.n < kN) return ScaleGroupsOfTinyRows<T, P>(args);
+  }
   switch (KindOfRows<T>(args, kN)) {
     case Rows::kShort:
       return ForEachRow<T, double>(
