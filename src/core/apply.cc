@@ -18,7 +18,7 @@ void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_
     const Rect rect = tiles[i];
     Factor *factors = scratch.take<Factor>(rect.count());
     load_factors(rect, factors);
-    apply_rect(rect, factors);
+    apply_rect(scratch, rect, factors);
   });
 }
 
@@ -30,8 +30,8 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
   };
   apply<uint8_t>(
       call, grid, load_keep,
-      [&](const Rect &rect, const uint8_t *keep) {
-        mask_rect(call.kernels(), grid, rect, keep, false);
+      [&](Scratch &scratch, const Rect &rect, const uint8_t *keep) {
+        mask_rect(call.kernels(), scratch, grid, rect, keep, false);
       },
       [&](const uint8_t *keep) { mask_all(call, grid, keep); });
 }
@@ -44,8 +44,8 @@ void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier)
   const bool exact = multiplier.dtype == SPK_F64;
   apply<double>(
       call, grid, load_factors,
-      [&](const Rect &rect, const double *factor) {
-        scale_rect(call.kernels(), grid, rect, factor, exact);
+      [&](Scratch &scratch, const Rect &rect, const double *factor) {
+        scale_rect(call.kernels(), scratch, grid, rect, factor, exact);
       },
       [&](const double *factor) { scale_all(call, grid, factor, exact); });
 }

@@ -307,7 +307,7 @@ void conditioned_block(const Kernels &kernels, Scratch &scratch, const Grid &gri
     source.write(solution.nu);
   } else {
     const uint8_t keep = solution.outcome == Outcome::kUnchanged;
-    mask_rect(kernels, grid, Rect::one(block), &keep, true);
+    mask_rect(kernels, scratch, grid, Rect::one(block), &keep, true);
   }
   if (solution.outcome != Outcome::kDead) ++tally->achieved;
 }

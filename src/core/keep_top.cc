@@ -195,12 +195,12 @@ class Pruning {
     words.prune(selection, first, leaf.y + dot(rect.low, leaf.grid_y));
     return true;
   }
-  void operator()(Scratch &, size_t member, const Rect &rect, const uint8_t *keep) const {
+  void operator()(Scratch &scratch, size_t member, const Rect &rect, const uint8_t *keep) const {
     // Large blocks come all at once, on the calling thread.
     if (scores_.has_large_blocks()) {
       mask_all(call_, grids_[member], keep);
     } else {
-      mask_rect(call_.kernels(), grids_[member], rect, keep, scores_.fit_in_memory());
+      mask_rect(call_.kernels(), scratch, grids_[member], rect, keep, scores_.fit_in_memory());
     }
   }
 

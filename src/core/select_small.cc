@@ -163,7 +163,7 @@ class SmallBlocks {
     int64_t tied = 0;
     kernels_.rank_few(
         {scores, scopes.count(), n, wanted, ties_ == SPK_TIES_KEEP_ALL, keep, &kept, &tied});
-    mask_rect(kernels_, grid_, blocks, keep, true);
+    mask_rect(kernels_, scratch, grid_, blocks, keep, true);
     tally->ties += tied;
     tally->achieved += kept - std::accumulate(wanted, wanted + scopes.count(), int64_t{0});
   }

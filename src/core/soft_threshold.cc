@@ -44,7 +44,7 @@ int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid
   double *norms = scratch.take<double>(count);
   norms_rect(kernels, scratch, grid, rect, 2.0, norms);
   alive = kernels.shrink(norms, count, options.threshold_scale, options.eps, factor);
-  scale_rect(kernels, grid, rect, factor);
+  scale_rect(kernels, scratch, grid, rect, factor);
   return alive;
 }
 

@@ -298,10 +298,36 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
 
 namespace {
 
-// Applies one factor a block (double, or a keep byte) to a box of blocks read from x, written to y.
-// `args` comes with what does not depend on the plan.
+// Are the elements of the innermost rows neighbours, but not their factors?
+bool has_scattered_factors(const GridLeaf &leaf, const WritePlan &plan) {
+  const NestDim &row = plan[0];
+  return row.step[0] == size_of(leaf.dtype) && row.step[2] != 0 && row.step[2] != 1;
+}
+
+// Copies factors into the order in which a plan reads them, and makes the plan read them there.
 template <typename Factor>
-void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan, ScaleArgs args,
+const Factor *rearrange_factors(Scratch &scratch, const Factor *factor, WritePlan *plan) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(Factor));
+  Nest copy;
+  int64_t count = 1;
+  for (int d = 0; d < plan->count(); ++d) {
+    const int64_t step = (*plan)[d].step[2];
+    if (step == 0) continue;
+    copy.add((*plan)[d].extent, count * kSize, step * kSize);
+    plan->set_step(d, 2, count);
+    count *= (*plan)[d].extent;
+  }
+  copy.compile();
+  copy.pad_to(1);
+  Factor *own = scratch.take<Factor>(count);
+  const int64_t start = plan->start(2);
+  copy_nest(copy, kSize, reinterpret_cast<const std::byte *>(factor + start),
+            reinterpret_cast<std::byte *>(own));
+  return own - start;
+}
+
+template <typename Factor>
+void apply_plan(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan, ScaleArgs args,
                 const std::byte *x, std::byte *y, const Factor *factor) {
   const auto dtype = index_of_dtype(leaf.dtype);
   const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
@@ -327,20 +353,35 @@ void apply_leaf(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
   });
 }
 
+// Applies one factor a block (double, or a keep byte) to a box of blocks read from x, written to y.
+// `args` comes with what does not depend on the plan.
 template <typename Factor>
-void apply_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, ScaleArgs args,
+void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
+                const WritePlan &plan, const ScaleArgs &args, const std::byte *x, std::byte *y,
                 const Factor *factor) {
+  if (!has_scattered_factors(leaf, plan)) {
+    return apply_plan(kernels, leaf, plan, args, x, y, factor);
+  }
+  const Scratch::Frame frame(scratch);
+  WritePlan in_order = plan;
+  const Factor *own = rearrange_factors(scratch, factor, &in_order);
+  apply_plan(kernels, leaf, in_order, args, x, y, own);
+}
+
+template <typename Factor>
+void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                ScaleArgs args, const Factor *factor) {
   for (const GridLeaf &leaf : grid.leaves) {
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
       args.ahead = leaf.ahead;
-      apply_leaf(kernels, leaf, leaf.write, args, x, y, factor);
+      apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =
           plan_writing(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block));
       args.ahead = 0;
-      apply_leaf(kernels, leaf, plan, args, x, y, factor);
+      apply_leaf(kernels, scratch, leaf, plan, args, x, y, factor);
     }
   }
 }
@@ -372,13 +413,13 @@ void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor
   for (const GridLeaf &leaf : grid.leaves) parts += parts_of(leaf).count();
   call.for_each(
       boxes.count() * parts,
-      [&](Scratch &, int64_t i) {
+      [&](Scratch &scratch, int64_t i) {
         const Rect box = boxes[i / parts];
         const auto [leaf, part] = part_of(grid, i % parts);
         const WritePlan plan = plan_writing(leaf, box.extent, local, part);
         ScaleArgs with_ahead = args;
         with_ahead.ahead = kRowsAhead * plan[1].step[0];
-        apply_leaf(call.kernels(), leaf, plan, with_ahead,
+        apply_leaf(call.kernels(), scratch, leaf, plan, with_ahead,
                    leaf.x + dot(box.low, leaf.grid_x) + dot(part.low, leaf.block_x),
                    leaf.y + dot(box.low, leaf.grid_y) + dot(part.low, leaf.block_y),
                    factor + dot(box.low, local));
@@ -388,18 +429,18 @@ void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor
 
 }  // namespace
 
-void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor,
-                bool exact) {
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const double *factor, bool exact) {
   ScaleArgs args{};
   args.exact_product = exact;
-  apply_rect(kernels, grid, rect, args, factor);
+  apply_rect(kernels, scratch, grid, rect, args, factor);
 }
 
-void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep,
-               bool is_cached) {
+void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+               const uint8_t *keep, bool is_cached) {
   ScaleArgs args{};
   args.past_caches = !is_cached;
-  apply_rect(kernels, grid, rect, args, keep);
+  apply_rect(kernels, scratch, grid, rect, args, keep);
 }
 
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {

@@ -39,11 +39,11 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
 
 // Multiplies, or masks with keep bytes, the blocks of a box.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
-void scale_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const double *factor,
-                bool exact = false);
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const double *factor, bool exact = false);
 // `is_cached`: the box has just been read.
-void mask_rect(const Kernels &kernels, const Grid &grid, const Rect &rect, const uint8_t *keep,
-               bool is_cached);
+void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+               const uint8_t *keep, bool is_cached);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
 // The same for all blocks of a grid, in parallel; factors are row-major in its shape.
