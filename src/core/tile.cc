@@ -125,8 +125,9 @@ void clear_sums(Reduction reduction, int64_t count, double *sum, double *error) 
 // One leaf's share of a reduction over a box of blocks that begins at block `low`.
 class LeafReduction {
  public:
+  // `ahead` are bytes to a box that is reduced soon after.
   LeafReduction(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
-                const ReducePlan &plan, const Extents &low, Reduction reduction,
+                const ReducePlan &plan, const Extents &low, int64_t ahead, Reduction reduction,
                 const ReduceOptions &options)
       : scratch_(scratch),
         reduction_(reduction),
@@ -139,6 +140,7 @@ class LeafReduction {
                          : kernels.reduce_across[dtype][reduction];
     origin_ = leaf.x + dot(low, leaf.grid_x);
     args_.eps = options.eps;
+    args_.ahead = ahead;
   }
 
   // Do results of neighbours belong side by side, as the kernel writes them?
@@ -212,9 +214,9 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
   bool rooted = !options.roots;
   bool first = true;
   // Adds what a plan reduces; the first share is written, where it can be.
-  const auto add = [&](const GridLeaf &leaf, const ReducePlan &plan) {
+  const auto add = [&](const GridLeaf &leaf, const ReducePlan &plan, int64_t ahead) {
     const Scratch::Frame frame(scratch);
-    LeafReduction work(kernels, scratch, leaf, plan, rect.low, reduction, options);
+    LeafReduction work(kernels, scratch, leaf, plan, rect.low, ahead, reduction, options);
     if (first && work.is_dense()) {
       work.write(sum, error, options.roots && one_share);
       rooted |= one_share;
@@ -226,7 +228,7 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
   };
   for (const GridLeaf &leaf : grid.leaves) {
     if (rect.extent == grid.tile) {
-      add(leaf, leaf.reduce);
+      add(leaf, leaf.reduce, leaf.ahead);
       continue;
     }
     // Deep blocks are summed part by part, here as in reduce_deep: a block has one norm.
@@ -234,7 +236,7 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
     for (int64_t part = 0; part < parts.count(); ++part) {
       const Scratch::Frame frame(scratch);
       ScratchMemory memory(&scratch);
-      add(leaf, plan_reduction(leaf, rect.extent, local, parts[part], &memory));
+      add(leaf, plan_reduction(leaf, rect.extent, local, parts[part], &memory), 0);
     }
   }
   if (!rooted) kernels.roots(sum, rect.count());
@@ -277,7 +279,7 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
       if (options.scale) shifted.scale += first;
       ScratchMemory memory(&scratch);
       const ReducePlan plan = plan_reduction(leaf, box.extent, local, parts[part], &memory);
-      LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, reduction, shifted);
+      LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, 0, reduction, shifted);
       const int64_t at = part * numblk + first;
       double *error_at = errors ? errors + at : nullptr;
       if (work.is_dense()) {

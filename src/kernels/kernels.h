@@ -61,6 +61,7 @@ struct ReduceArgs {
   const double *scale;  // kSumSquaresExact: one a block, laid out as sum; NULL: 1
   double eps;           // kCount
   bool roots;           // kSumSquares: results are the roots of the sums
+  int64_t ahead;        // bytes to a box that is reduced soon after; 0: none is known
 };
 
 // y = factor * x; factor 1 copies bits, factor 0 writes +0. The product is a double, rounded to the

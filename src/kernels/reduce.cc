@@ -307,8 +307,7 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
 // Up to kLanes blocks, one after the other.
 template <Row kRow, class Op, class T>
 HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
-                             int64_t first, int64_t count, Lanes<Op> *blocks) {
-  const int64_t ahead = kLanes * args.inner.step;
+                             int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const bool prefetches = args.rows * bytes <= 2048;
   for (int64_t i = 0; i < count; ++i) {
@@ -448,7 +447,10 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
       if (kShort && count == kLanes) {
         ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
       } else {
-        ReduceBlocks<kRow, Op, T>(args, tail, block, first + b, count, blocks);
+        // The next group, or the first of the next box.
+        const bool is_last = b + kLanes >= args.inner.count && args.ahead != 0;
+        const int64_t ahead = is_last ? args.ahead - b * args.inner.step : kLanes * args.inner.step;
+        ReduceBlocks<kRow, Op, T>(args, tail, block, ahead, first + b, count, blocks);
       }
       Accumulator<Op> out[kRegisters];
       Fold(blocks, out);
@@ -513,9 +515,13 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (row > 0) acc.error = LoadDoubles(args.error + at, count);
   }
   if (row > 0) acc.sum = LoadDoubles(args.sum + at, count);
-  const bool prefetches = row + 2 * rows <= args.rows;
+  // The rows after these, or the first of the next box.
+  const bool has_more = row + 2 * rows <= args.rows;
+  const int64_t *soon = has_more ? args.row + row + rows : args.row;
+  const std::byte *ahead = has_more ? x : x + args.ahead;
+  const bool prefetches = has_more || args.ahead != 0;
   for (int64_t r = row; r < row + rows; ++r) {
-    if (prefetches) __builtin_prefetch(x + args.row[r + rows], 0, 2);
+    if (prefetches) __builtin_prefetch(ahead + soon[r - row], 0, 2);
     acc.Add(LoadSome(reinterpret_cast<const T *>(x + args.row[r]), step, count), with);
   }
   if (Op::kWhat == kSumSquares && args.roots && row + rows == args.rows) {
