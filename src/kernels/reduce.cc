@@ -301,7 +301,7 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
 HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64;
   constexpr int64_t kLongest = 2048;
-  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) hwy::Prefetch(row + at);
+  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) __builtin_prefetch(row + at, 0, 2);
 }
 
 // Up to kLanes blocks, one after the other.
