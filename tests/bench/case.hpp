@@ -54,6 +54,7 @@ struct Case {
 // Every row of the table, in its order.
 std::vector<Case> all_cases();
 
+std::vector<Case> limit_cases();
 std::vector<Case> block_cases();
 std::vector<Case> select_cases();
 std::vector<Case> conditioned_cases();

@@ -4,8 +4,8 @@ namespace bench {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto *cases :
-       {block_cases, select_cases, conditioned_cases, coupling_cases, small_cases, scaling_cases}) {
+  for (auto *cases : {limit_cases, block_cases, select_cases, conditioned_cases, coupling_cases,
+                      small_cases, scaling_cases}) {
     for (Case &made : cases()) all.push_back(std::move(made));
   }
   return all;
