@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kAlongElements = 8;
 // Bytes that a tile spans at least along its innermost dimension.
 constexpr int64_t kLeastRow = 256;
-// More bytes than the last cache of a few cores holds.
-constexpr int64_t kCacheBytes = int64_t{32} << 20;
 
 // A row of a few elements would waste most of each cache line: along the dimension where `step` is
 // least, boxes have at least so many.

@@ -25,6 +25,9 @@ inline constexpr int64_t kDeepPart = int64_t{1} << 9;
 // Rows of so many elements are worth reading alone.
 inline constexpr int64_t kLongRun = 64;
 
+// More bytes than the last cache of a few cores holds.
+inline constexpr int64_t kCacheBytes = int64_t{32} << 20;
+
 // Equal boxes that cover a shape; the last along each dimension may be smaller.
 class Tiling {
  public:

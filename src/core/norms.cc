@@ -190,14 +190,16 @@ void round_scores(const Grid &grid, int64_t count, double *local) {
 void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
   const int32_t dtype = grid.leaves[0].dtype;
   const bool in_own_type = (dtype == SPK_F64) == (out.dtype == SPK_F64);
+  // Norms that no cache would hold are not worth reading lines for that they will overwrite.
+  const bool past_caches = grid.numblk() * size_of(out.dtype) >= kCacheBytes;
   if (p != 0.0 && in_own_type && lie_alike(grid, out)) {
-    const auto magnitudes = call.kernels().magnitudes[index_of_dtype(dtype)];
+    const auto magnitudes = call.kernels().magnitudes[index_of_dtype(dtype)][past_caches];
     for_each_element_run(call, grid, out,
                          [&](const ElementArgs &args) { magnitudes(args.x, args.n, args.others); });
     return;
   }
   for_each_norms(call, grid, p, [&](Scratch &, const Rect &rect, double *local) {
-    store(call.kernels(), rect, local, out);
+    store(call.kernels(), rect, local, out, past_caches);
   });
 }
 

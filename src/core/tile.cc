@@ -51,10 +51,13 @@ void load(const Kernels &kernels, const Rect &rect, const GridArray &array, doub
   for_each_run(rect, array, size, convert_run);
 }
 
-void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array) {
+void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
+           bool past_caches) {
   const auto convert = kernels.from_double[index_of_dtype(array.dtype)];
+  const auto stream = kernels.stream_doubles[array.dtype == SPK_F64];
   const int64_t size = size_of(array.dtype);
   for_each_run(rect, array, size, [&](std::byte *to, int64_t from, int64_t count, int64_t step) {
+    if (past_caches && step == size) return stream(local + from, count, to);
     convert(local + from, count, 1, to, step / size);
   });
 }

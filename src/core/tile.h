@@ -10,9 +10,11 @@
 
 namespace spk {
 
-// A local array from a caller's array, converted to double; and back, rounded once.
+// A local array from a caller's array, converted to double; and back, rounded once, if told so past
+// the caches (floats and doubles only).
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
-void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array);
+void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
+           bool past_caches = false);
 // The leaf of a grid whose blocks are single elements, as an array of them.
 GridArray elements_of(const GridLeaf &leaf);
 // A mask, as bytes of 0 or 1; or what it is not.

@@ -19,8 +19,30 @@ void ToDouble(const std::byte *from, int64_t n, int64_t step, double *out, int64
 }
 
 template <class T>
+HWY_INLINE auto Rounded(V v) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return ToFloat(v);
+  } else {
+    return v;
+  }
+}
+
+template <class T>
 void FromDouble(const double *in, int64_t n, int64_t in_step, std::byte *to, int64_t step) {
   FromDoubles(in, n, in_step, reinterpret_cast<T *>(to), step);
+}
+
+// Contiguous numbers, past the caches.
+template <class T>
+void StreamDoubles(const double *in, int64_t n, std::byte *to) {
+  using DT = hn::Rebind<T, D>;
+  T *y = reinterpret_cast<T *>(to);
+  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) / sizeof(T));
+  int64_t i = HWY_MIN(n, (kN - at % kN) % kN);
+  FromDoubles(in, i, 1, y, 1);
+  for (; i + kN <= n; i += kN) hn::Stream(Rounded<T>(hn::LoadU(D(), in + i)), DT(), y + i);
+  FromDoubles(in + i, n - i, 1, y + i, 1);
+  hwy::FlushStream();
 }
 
 void FillConvert(Kernels *table) {
@@ -32,6 +54,8 @@ void FillConvert(Kernels *table) {
   table->from_double[kF64] = FromDouble<double>;
   table->from_double[kF16] = FromDouble<F16>;
   table->from_double[kBf16] = FromDouble<Bf16>;
+  table->stream_doubles[0] = StreamDoubles<float>;
+  table->stream_doubles[1] = StreamDoubles<double>;
 }
 
 }  // namespace HWY_NAMESPACE

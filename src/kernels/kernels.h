@@ -266,8 +266,8 @@ struct Kernels {
   void (*reduce_along[kDtypes][kReductions])(const ReduceArgs &args);
   // Rows of a block are single elements: sums run across rows, several blocks at once.
   void (*reduce_across[kDtypes][kReductions])(const ReduceArgs &args);
-  // Magnitudes in the score type.
-  void (*magnitudes[kDtypes])(const std::byte *x, int64_t n, std::byte *y);
+  // Magnitudes in the score type; [1]: past the caches.
+  void (*magnitudes[kDtypes][2])(const std::byte *x, int64_t n, std::byte *y);
   // Roots of compensated sums of squares, in place. Returns whether all are in
   // [kLeastExactRoot, 1 / kLeastExactRoot]; those that are not are not right.
   bool (*exact_roots)(double *sums, const double *errors, int64_t n);
@@ -281,6 +281,8 @@ struct Kernels {
                              int64_t out_step);
   void (*from_double[kDtypes])(const double *in, int64_t n, int64_t in_step, std::byte *y,
                                int64_t step);
+  // The same to contiguous floats [0] or doubles [1], past the caches.
+  void (*stream_doubles[2])(const double *in, int64_t n, std::byte *y);
   // Between memory and panels; `scatter` rounds once, to nearest even.
   void (*gather[kDtypes])(const BoxArgs &args);
   void (*scatter[kDtypes])(const BoxArgs &args);

@@ -301,7 +301,8 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
 HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64;
   constexpr int64_t kLongest = 2048;
-  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) __builtin_prefetch(row + at, 0, 2);
+  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine)
+    __builtin_prefetch(row + at, 0, 2);
 }
 
 // Up to kLanes blocks, one after the other.
@@ -619,29 +620,59 @@ HWY_INLINE void ForEachRegister(double *values, int64_t n, Fn fn) {
   if (i < n) StoreDoubles(fn(LoadDoubles(values + i, n - i)), values + i, n - i);
 }
 
-// Magnitudes from memory to memory.
+template <bool kStream, class DT, class VT, class T>
+HWY_INLINE void StoreOrStream(VT v, DT d, T *y) {
+  if constexpr (kStream) {
+    hn::Stream(v, d, y);
+  } else {
+    hn::StoreU(v, d, y);
+  }
+}
+
+// Elements before the first that begins a vector of `lanes`.
 template <class T>
+HWY_INLINE int64_t BeforeVector(const T *y, int64_t lanes, int64_t n) {
+  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(y) / sizeof(T));
+  return HWY_MIN(n, (lanes - at % lanes) % lanes);
+}
+
+// Magnitudes from memory to memory.
+template <bool kStream, class T>
 void Magnitudes(const std::byte *from, int64_t n, std::byte *to) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T *x = reinterpret_cast<const T *>(from);
   T *y = reinterpret_cast<T *>(to);
+  const int64_t first = kStream ? BeforeVector(y, lanes, n) : 0;
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Abs(hn::LoadU(d, x + i)), d, y + i);
+  for (; i < first; ++i) y[i] = std::fabs(x[i]);
+  for (; i + lanes <= n; i += lanes) {
+    StoreOrStream<kStream>(hn::Abs(hn::LoadU(d, x + i)), d, y + i);
+  }
   for (; i < n; ++i) y[i] = std::fabs(x[i]);
+  if (kStream) hwy::FlushStream();
+}
+
+// Fewer than kN.
+template <class T>
+HWY_INLINE void MagnitudesOfSome(const T *x, int64_t n, float *y) {
+  HWY_ALIGN float magnitudes[kN];
+  Store(hn::Abs(LoadSome(x, 1, n)), magnitudes);
+  std::copy_n(magnitudes, n, y);
 }
 
 // The same of 16-bit numbers, as floats.
-template <class T>
+template <bool kStream, class T>
 void MagnitudesAsFloats(const std::byte *from, int64_t n, std::byte *to) {
   const T *x = reinterpret_cast<const T *>(from);
   float *y = reinterpret_cast<float *>(to);
-  int64_t i = 0;
-  for (; i + kN <= n; i += kN) Store(hn::Abs(Load(x + i)), y + i);
-  if (i == n) return;
-  HWY_ALIGN float rest[kN];
-  Store(hn::Abs(LoadSome(x + i, 1, n - i)), rest);
-  std::copy_n(rest, n - i, y + i);
+  int64_t i = kStream ? BeforeVector(y, kN, n) : 0;
+  if (i > 0) MagnitudesOfSome(x, i, y);
+  for (; i + kN <= n; i += kN) {
+    StoreOrStream<kStream>(ToFloat(hn::Abs(Load(x + i))), DF(), y + i);
+  }
+  if (i < n) MagnitudesOfSome(x + i, n - i, y + i);
+  if (kStream) hwy::FlushStream();
 }
 
 // Roots of sums of squares whose errors are known: half a unit in the last place and a little.
@@ -680,10 +711,14 @@ void FillReduce(Kernels *table) {
   FillDtype<double>(kF64, table);
   FillDtype<F16>(kF16, table);
   FillDtype<Bf16>(kBf16, table);
-  table->magnitudes[kF32] = Magnitudes<float>;
-  table->magnitudes[kF64] = Magnitudes<double>;
-  table->magnitudes[kF16] = MagnitudesAsFloats<F16>;
-  table->magnitudes[kBf16] = MagnitudesAsFloats<Bf16>;
+  table->magnitudes[kF32][0] = Magnitudes<false, float>;
+  table->magnitudes[kF32][1] = Magnitudes<true, float>;
+  table->magnitudes[kF64][0] = Magnitudes<false, double>;
+  table->magnitudes[kF64][1] = Magnitudes<true, double>;
+  table->magnitudes[kF16][0] = MagnitudesAsFloats<false, F16>;
+  table->magnitudes[kF16][1] = MagnitudesAsFloats<true, F16>;
+  table->magnitudes[kBf16][0] = MagnitudesAsFloats<false, Bf16>;
+  table->magnitudes[kBf16][1] = MagnitudesAsFloats<true, Bf16>;
   table->exact_roots = ExactRoots;
   table->roots = Roots;
   table->round_to_float = RoundToFloat;

@@ -2,6 +2,8 @@
 #include <fenv.h>
 #include <float.h>
 
+#include <stdlib.h>
+
 #include "support.h"
 
 #if defined(__x86_64__)
@@ -410,6 +412,39 @@ static void denormals_count_whatever_the_host_flushes(void **state) {
 #endif
 }
 
+/* More norms than caches hold are written past them, from wherever the array begins. */
+enum { kMany = (1 << 23) + 5 };
+
+static void check_many(int32_t dtype, int64_t size, const char *text, int rows, double p) {
+  uint8_t *x = malloc((size_t)(rows * kMany * size));
+  float *norms = malloc((kMany + 1) * sizeof(float));
+  assert_true(x && norms);
+  for (int64_t i = 0; i < (int64_t)rows * kMany; ++i) {
+    const float value = (float)(i % 127 - 63);
+    const uint16_t half = (uint16_t)(bits_of(value) >> 16);
+    memcpy(x + i * size, size == 2 ? (const void *)&half : &value, (size_t)size);
+  }
+  spk_block *block = blocks_of(dtype, text, DIMS(rows, 1));
+  const spk_buffer leaf = {x, (int64_t)rows * kMany, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer out = {norms + 1, kMany, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, p, &out));
+  spk_block_release(block);
+  for (int64_t i = 0; i < kMany; ++i) {
+    double want = 0;
+    for (int r = 0; r < rows; ++r) want += fabs((double)((i + r * (int64_t)kMany) % 127 - 63));
+    if (norms[i + 1] != want) fail_msg("norm %d: got %g, expected %g", (int)i, norms[i + 1], want);
+  }
+  free(norms);
+  free(x);
+}
+
+static void many_norms(void **state) {
+  (void)state;
+  check_many(SPK_F32, 4, "(1,8388613)", 1, 2);
+  check_many(SPK_BF16, 2, "(1,8388613)", 1, 2);
+  check_many(SPK_F32, 4, "(2,8388613)", 2, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(norms_with_every_kind_of_p),
@@ -433,6 +468,7 @@ int main(void) {
       TEST(the_rounding_mode_of_the_host_does_not_matter),
       TEST(denormals_count_whatever_the_host_flushes),
       TEST(strides_of_extent_one_do_not_matter),
+      TEST(many_norms),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
