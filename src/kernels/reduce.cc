@@ -504,10 +504,11 @@ HWY_INLINE V LoadSome(const T *x, int64_t step, int64_t count) {
   return Load(elements);
 }
 
-// Rows [row, row + rows) of `count` <= kN blocks, added to what earlier rows have left.
+// Rows [row, row + rows) of `count` <= kN blocks, added to what earlier rows have left. Asks for
+// those that are `rows_ahead` further on.
 template <class T, class Op>
 HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step, int64_t count,
-                        int64_t row, int64_t rows, int64_t at) {
+                        int64_t row, int64_t rows, int64_t rows_ahead, int64_t at) {
   const D d;
   Accumulator<Op> acc;
   V with = hn::Set(d, args.eps);
@@ -516,9 +517,11 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (row > 0) acc.error = LoadDoubles(args.error + at, count);
   }
   if (row > 0) acc.sum = LoadDoubles(args.sum + at, count);
-  // The rows after these, or the first of the next box.
-  const bool has_more = row + 2 * rows <= args.rows;
-  const int64_t *soon = has_more ? args.row + row + rows : args.row;
+  // In this box, or in the next one.
+  const int64_t next = row + rows_ahead;
+  const bool has_more = next + rows <= args.rows;
+  const int64_t *soon =
+      args.row + (has_more ? next : HWY_MIN(HWY_MAX(next - args.rows, 0), args.rows - rows));
   const std::byte *ahead = has_more ? x : x + args.ahead;
   const bool prefetches = has_more || args.ahead != 0;
   for (int64_t r = row; r < row + rows; ++r) {
@@ -540,14 +543,16 @@ template <class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t step,
                               int64_t first) {
   const int64_t full = args.inner.count / kN * kN;
+  const int64_t bytes = kRowsAtOnce * args.inner.count * static_cast<int64_t>(sizeof(T));
+  const int64_t ahead = kRowsAtOnce * HWY_MAX(1, 2 * kReadAhead / bytes);
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
     const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
     for (int64_t j = 0; j < full; j += kN) {
-      AddRows<T, Op>(args, x + j * args.inner.step, step, kN, row, rows, first + j);
+      AddRows<T, Op>(args, x + j * args.inner.step, step, kN, row, rows, ahead, first + j);
     }
     if (full < args.inner.count) {
       AddRows<T, Op>(args, x + full * args.inner.step, step, args.inner.count - full, row, rows,
-                     first + full);
+                     ahead, first + full);
     }
   }
 }
