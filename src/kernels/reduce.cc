@@ -305,10 +305,10 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
     __builtin_prefetch(row + at, 0, 2);
 }
 
-// Up to kLanes blocks, one after the other.
+// Up to kLanes blocks, one after the other. Not inline, because registers are few.
 template <Row kRow, class Op, class T>
-HWY_INLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
-                             int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
+HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                               int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const bool prefetches = args.rows * bytes <= 2048;
   for (int64_t i = 0; i < count; ++i) {
@@ -434,10 +434,25 @@ HWY_INLINE void StoreResults(const Accumulator<Op> *out, int64_t count, double *
   }
 }
 
+// Bytes from a block to the one that is asked for when it is reduced: some groups further on in the
+// loop over `blocks`, of which this one is number `at`, or the same far into the next box.
+HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks_ahead,
+                              int64_t next_box) {
+  const bool is_inside = at + blocks_ahead < blocks.count || next_box == 0;
+  return is_inside ? blocks_ahead * blocks.step
+                   : next_box + (blocks_ahead - blocks.count) * blocks.step;
+}
+
 template <Row kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   constexpr bool kShort = kRow == Row::kOne || kRow == Row::kTwo || kRow == Row::kBetween;
+  constexpr int64_t kMostAhead = 4 * kLanes;
   const Tail<Op> tail(args.n);
+  const int64_t bytes = args.rows * args.n * static_cast<int64_t>(sizeof(T));
+  // What follows a short inner loop is in the outer one.
+  const bool one_group = args.inner.count <= kLanes;
+  const int64_t group = (one_group ? args.inner.count : kLanes) * bytes;
+  const int64_t groups_ahead = HWY_MAX(1, 2 * kReadAhead / group);
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const int64_t first = o * args.outer.out;
     const std::byte *x = args.x + o * args.outer.step;
@@ -448,9 +463,10 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
       if (kShort && count == kLanes) {
         ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
       } else {
-        // The next group, or the first of the next box.
-        const bool is_last = b + kLanes >= args.inner.count && args.ahead != 0;
-        const int64_t ahead = is_last ? args.ahead - b * args.inner.step : kLanes * args.inner.step;
+        const int64_t ahead =
+            one_group
+                ? BytesAhead(args.outer, o, HWY_MIN(groups_ahead, kMostAhead), args.ahead)
+                : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), args.ahead);
         ReduceBlocks<kRow, Op, T>(args, tail, block, ahead, first + b, count, blocks);
       }
       Accumulator<Op> out[kRegisters];
