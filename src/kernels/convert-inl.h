@@ -84,6 +84,24 @@ HWY_INLINE VF ToFloat(V v) {
 #endif
 }
 
+// Past the caches, to where a vector may begin. Highway streams no less than 16 bytes: half a
+// register would write beyond its end.
+template <class VT, class DT>
+HWY_INLINE void StorePastCaches(VT v, DT d, hn::TFromD<DT> *p) {
+  if constexpr (hn::MaxLanes(d) * sizeof(*p) >= 16) {
+    hn::Stream(v, d, p);
+  } else {
+    hn::StoreU(v, d, p);
+  }
+}
+
+// Elements before the first that begins a vector of `lanes`.
+template <class T>
+HWY_INLINE int64_t BeforeVector(const T *y, int64_t lanes, int64_t n) {
+  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(y) / sizeof(T));
+  return HWY_MIN(n, (lanes - at % lanes) % lanes);
+}
+
 HWY_INLINE void Store(V v, double *p) {
   hn::StoreU(v, D(), p);
 }

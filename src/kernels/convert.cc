@@ -37,10 +37,11 @@ template <class T>
 void StreamDoubles(const double *in, int64_t n, std::byte *to) {
   using DT = hn::Rebind<T, D>;
   T *y = reinterpret_cast<T *>(to);
-  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) / sizeof(T));
-  int64_t i = HWY_MIN(n, (kN - at % kN) % kN);
+  int64_t i = BeforeVector(y, kN, n);
   FromDoubles(in, i, 1, y, 1);
-  for (; i + kN <= n; i += kN) hn::Stream(Rounded<T>(hn::LoadU(D(), in + i)), DT(), y + i);
+  for (; i + kN <= n; i += kN) {
+    StorePastCaches(Rounded<T>(hn::LoadU(D(), in + i)), DT(), y + i);
+  }
   FromDoubles(in + i, n - i, 1, y + i, 1);
   hwy::FlushStream();
 }

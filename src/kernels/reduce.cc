@@ -641,22 +641,6 @@ HWY_INLINE void ForEachRegister(double *values, int64_t n, Fn fn) {
   if (i < n) StoreDoubles(fn(LoadDoubles(values + i, n - i)), values + i, n - i);
 }
 
-template <bool kStream, class DT, class VT, class T>
-HWY_INLINE void StoreOrStream(VT v, DT d, T *y) {
-  if constexpr (kStream) {
-    hn::Stream(v, d, y);
-  } else {
-    hn::StoreU(v, d, y);
-  }
-}
-
-// Elements before the first that begins a vector of `lanes`.
-template <class T>
-HWY_INLINE int64_t BeforeVector(const T *y, int64_t lanes, int64_t n) {
-  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(y) / sizeof(T));
-  return HWY_MIN(n, (lanes - at % lanes) % lanes);
-}
-
 // Magnitudes from memory to memory.
 template <bool kStream, class T>
 void Magnitudes(const std::byte *from, int64_t n, std::byte *to) {
@@ -668,7 +652,11 @@ void Magnitudes(const std::byte *from, int64_t n, std::byte *to) {
   int64_t i = 0;
   for (; i < first; ++i) y[i] = std::fabs(x[i]);
   for (; i + lanes <= n; i += lanes) {
-    StoreOrStream<kStream>(hn::Abs(hn::LoadU(d, x + i)), d, y + i);
+    if constexpr (kStream) {
+      StorePastCaches(hn::Abs(hn::LoadU(d, x + i)), d, y + i);
+    } else {
+      hn::StoreU(hn::Abs(hn::LoadU(d, x + i)), d, y + i);
+    }
   }
   for (; i < n; ++i) y[i] = std::fabs(x[i]);
   if (kStream) hwy::FlushStream();
@@ -690,7 +678,12 @@ void MagnitudesAsFloats(const std::byte *from, int64_t n, std::byte *to) {
   int64_t i = kStream ? BeforeVector(y, kN, n) : 0;
   if (i > 0) MagnitudesOfSome(x, i, y);
   for (; i + kN <= n; i += kN) {
-    StoreOrStream<kStream>(ToFloat(hn::Abs(Load(x + i))), DF(), y + i);
+    const V magnitude = hn::Abs(Load(x + i));
+    if constexpr (kStream) {
+      StorePastCaches(ToFloat(magnitude), DF(), y + i);
+    } else {
+      Store(magnitude, y + i);
+    }
   }
   if (i < n) MagnitudesOfSome(x + i, n - i, y + i);
   if (kStream) hwy::FlushStream();

@@ -1,0 +1,32 @@
+// Linked to a unit test, restricts the library to the instruction set that the environment variable
+// TEST_INSTRUCTION_SET names. Exits with 77 where the machine lacks it.
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+int64_t supported_target(const char *name) {
+  for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    if (std::strcmp(hwy::TargetName(target), name) == 0) return target;
+  }
+  return 0;
+}
+
+const bool chosen = [] {
+  const char *name = std::getenv("TEST_INSTRUCTION_SET");
+  const int64_t target = name ? supported_target(name) : 0;
+  if (target == 0) {
+    std::fprintf(stderr, "no instruction set %s here\n", name ? name : "(unnamed)");
+    std::exit(77);
+  }
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().DeInit();
+  return true;
+}();
+
+}  // namespace
