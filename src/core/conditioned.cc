@@ -24,6 +24,7 @@ struct Task {
   const Grid &grid;
   const Grid &conditioners;
   const SoftOptions &options;
+  const Tiling &tiles;
   Tally *tally;
 };
 
@@ -145,10 +146,13 @@ class TilePanel {
     panel.tolerance = std::max(task_.options.atol, 0x1p-52);
     panel.max_iter = task_.options.max_iter;
     panel.outcome = outcome;
-    panel.soon[0] = next_of(task_.grid, rect_);
-    panel.soon[1] = next_of(task_.conditioners, rect_);
+    panel.soon[0] = next_of(task_.grid, rect_, ahead_in(task_.grid));
+    panel.soon[1] = next_of(task_.conditioners, rect_, ahead_in(task_.conditioners));
     task_.kernels.conditioned_panel(panel);
   }
+
+  // Bytes from this tile to the next. Weights and conditioners are cut into the same tiles.
+  int64_t ahead_in(const Grid &grid) const { return task_.tiles.stride(grid.leaves[0].grid_x); }
 
   void write() const { scatter_panel(task_.kernels, task_.grid, rect_, layout_, w_); }
 
@@ -196,8 +200,8 @@ void shrink_tile(const Task &task, Scratch &scratch, const Rect &rect, const dou
 void conditioned_soft_threshold(Call &call, const Grid &grid, const Grid &conditioners,
                                 const GridArray &thresholds, const SoftOptions &options,
                                 Tally *tally) {
-  const Task task = {call.kernels(), grid, conditioners, options, tally};
   const Tiling tiles = grid.tiles();
+  const Task task = {call.kernels(), grid, conditioners, options, tiles, tally};
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];
     if (grid.numel_per_block == 1) return shrink_elements(task, scratch, rect, thresholds);

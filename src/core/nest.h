@@ -38,6 +38,7 @@ class Nest {
   int64_t start(int operand) const { return start_[operand]; }
 
   void set_step(int i, int operand, int64_t step) { dims_[i].step[operand] = step; }
+  void set_start(int operand, int64_t start) { start_[operand] = start; }
 
   // Moves dimension `from` to position `to`, keeping the order of the others.
   void move(int from, int to);

@@ -113,12 +113,12 @@ void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
   }
 }
 
-ReadSoon next_of(const Grid &grid, const Rect &rect) {
+ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead) {
   const GridLeaf &leaf = grid.leaves[0];
   const Nest nest = memory_nest(leaf, rect.extent, leaf.block);
   const int64_t size = size_of(leaf.dtype);
-  if (nest[0].step[0] != size) return {};
-  const std::byte *next = leaf.x + dot(rect.low, leaf.grid_x) + nest.start(0) + leaf.ahead;
+  if (ahead == 0 || nest[0].step[0] != size) return {};
+  const std::byte *next = leaf.x + dot(rect.low, leaf.grid_x) + nest.start(0) + ahead;
   return {next, nest[1].extent, nest[1].step[0], nest[0].extent * size};
 }
 

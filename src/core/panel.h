@@ -28,9 +28,9 @@ void gather_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
 void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
                    const PanelLayout &layout, double *panel);
 
-// What the box after this one will be gathered from, of the first leaf; nothing where that is not
-// rows of neighbours.
-ReadSoon next_of(const Grid &grid, const Rect &rect);
+// Rows that the box `ahead` bytes after this one begins with, of the first leaf; nothing where they
+// are not rows of neighbours, or `ahead` is 0.
+ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead);
 
 // Are all numbers > 0 and finite, in a box of blocks and a part of each?
 bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, const Rect &part);

@@ -9,8 +9,9 @@ bool is_suitable(const Grid &grid) {
   if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostRowsAcross) {
     return false;
   }
+  // Norms of doubles, and of what is coupled with doubles, are told more exactly.
   const GridLeaf &leaf = grid.leaves[0];
-  return !leaf.along && leaf.dtype != SPK_F64 && leaf.grid_x == leaf.grid_y &&
+  return grid.score_dtype != SPK_F64 && !leaf.along && leaf.grid_x == leaf.grid_y &&
          leaf.block_x == leaf.block_y;
 }
 
@@ -25,7 +26,7 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
-  args.ahead = ahead;
+  args.blocks.ahead = ahead;
   args.threshold_scale = thresholds.scale;
   args.eps = thresholds.eps;
   const std::byte *x = leaf.x + dot(low, leaf.grid_x);

@@ -15,7 +15,7 @@ struct RectThresholds {
 };
 
 // Sets `alive` to how many blocks stay alive. Returns false, and does nothing, where the layout or
-// the dtype wants norms first.
+// the score dtype wants norms first.
 bool threshold_rect(Scratch &scratch, const Grid &grid, const Rect &rect,
                     const RectThresholds &thresholds, int64_t *alive);
 

@@ -57,7 +57,8 @@ void store(const Kernels &kernels, const Rect &rect, const double *local, const 
   const auto stream = kernels.stream_doubles[array.dtype == SPK_F64];
   const int64_t size = size_of(array.dtype);
   for_each_run(rect, array, size, [&](std::byte *to, int64_t from, int64_t count, int64_t step) {
-    if (past_caches && step == size) return stream(local + from, count, to);
+    // Short runs would write parts of lines.
+    if (past_caches && step == size && count >= kLongRun) return stream(local + from, count, to);
     convert(local + from, count, 1, to, step / size);
   });
 }
@@ -325,10 +326,10 @@ const Factor *rearrange_factors(Scratch &scratch, const Factor *factor, WritePla
   copy.compile();
   copy.pad_to(1);
   Factor *own = scratch.take<Factor>(count);
-  const int64_t start = plan->start(2);
-  copy_nest(copy, kSize, reinterpret_cast<const std::byte *>(factor + start),
+  copy_nest(copy, kSize, reinterpret_cast<const std::byte *>(factor + plan->start(2)),
             reinterpret_cast<std::byte *>(own));
-  return own - start;
+  plan->set_start(2, 0);
+  return own;
 }
 
 template <typename Factor>

@@ -89,7 +89,6 @@ inline constexpr int64_t kMostRowsAcross = 4;
 struct ThresholdArgs {
   ReduceArgs blocks;        // of results, only how they are laid out
   int64_t to_y;             // bytes from where an element is read to where it is written
-  int64_t ahead;            // as of ScaleArgs
   const double *threshold;  // one a block, laid out as results
   double threshold_scale;   // of soft thresholding
   double eps;               // of soft thresholding
@@ -292,8 +291,8 @@ struct Kernels {
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
-  // Soft and hard thresholding of blocks by Euclidean norms, except for f64 (NULL). They return how
-  // many stay alive.
+  // Soft and hard thresholding of blocks by Euclidean norms, except for f64 (NULL). Norms are plain
+  // sums' roots; for hard thresholding they are rounded to float. They return how many stay alive.
   int64_t (*shrink_across[kDtypes])(const ThresholdArgs &args);
   int64_t (*drop_across[kDtypes])(const ThresholdArgs &args);
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.

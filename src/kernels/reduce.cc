@@ -417,6 +417,12 @@ HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
 }
 #endif
 
+// Sums of squares become norms, if asked for.
+template <class Op>
+HWY_INLINE void TakeRoot(const ReduceArgs &args, Accumulator<Op> *sum) {
+  if (Op::kWhat == kSumSquares && args.roots) sum->sum = hn::Sqrt(sum->sum);
+}
+
 // Stores the first `count` <= kLanes results of registers.
 template <class Op>
 HWY_INLINE void StoreResults(const Accumulator<Op> *out, int64_t count, double *sum,
@@ -456,6 +462,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const int64_t first = o * args.outer.out;
     const std::byte *x = args.x + o * args.outer.step;
+    const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     for (int64_t b = 0; b < args.inner.count; b += kLanes) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
       Lanes<Op> blocks[kLanes];
@@ -466,14 +473,12 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
         const int64_t ahead =
             one_group
                 ? BytesAhead(args.outer, o, HWY_MIN(groups_ahead, kMostAhead), args.ahead)
-                : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), args.ahead);
+                : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), next_row);
         ReduceBlocks<kRow, Op, T>(args, tail, block, ahead, first + b, count, blocks);
       }
       Accumulator<Op> out[kRegisters];
       Fold(blocks, out);
-      if (Op::kWhat == kSumSquares && args.roots) {
-        for (int64_t r = 0; r < kRegisters; ++r) out[r].sum = hn::Sqrt(out[r].sum);
-      }
+      for (int64_t r = 0; r < kRegisters; ++r) TakeRoot(args, &out[r]);
       double *error = Op::kCompensated ? args.error + first + b : nullptr;
       StoreResults(out, count, args.sum + first + b, error);
     }
@@ -534,7 +539,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
   }
   if (row > 0) acc.sum = LoadDoubles(args.sum + at, count);
   // In this box, or in the next one.
-  const int64_t next = row + rows_ahead;
+  const int64_t next = row + HWY_MIN(rows_ahead, args.rows);
   const bool has_more = next + rows <= args.rows;
   const int64_t *soon =
       args.row + (has_more ? next : HWY_MIN(HWY_MAX(next - args.rows, 0), args.rows - rows));
@@ -544,9 +549,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (prefetches) __builtin_prefetch(ahead + soon[r - row], 0, 2);
     acc.Add(LoadSome(reinterpret_cast<const T *>(x + args.row[r]), step, count), with);
   }
-  if (Op::kWhat == kSumSquares && args.roots && row + rows == args.rows) {
-    acc.sum = hn::Sqrt(acc.sum);
-  }
+  if (row + rows == args.rows) TakeRoot(args, &acc);
   StoreDoubles(acc.sum, args.sum + at, count);
   if constexpr (Op::kCompensated) StoreDoubles(acc.error, args.error + at, count);
 }
@@ -588,7 +591,7 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
       for (int64_t r = 0; r < rows; ++r) {
         acc.Add(Load(reinterpret_cast<const T *>(x + args.row[r]) + j), with);
       }
-      if (Op::kWhat == kSumSquares && args.roots) acc.sum = hn::Sqrt(acc.sum);
+      TakeRoot(args, &acc);
       hn::StoreU(acc.sum, d, args.sum + at);
       if constexpr (Op::kCompensated) hn::StoreU(acc.error, d, args.error + at);
     }

@@ -95,8 +95,9 @@ HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahe
 
 // 16-bit numbers are multiplied as floats, twice as many at once, where that gives the same bits: a
 // number times a factor f = high + low, where `high` is f cut short enough for its product to be
-// exact. The sum of both products is then good to the last bit of a float and rounds as the exact
-// one does, unless it lies in the middle of two 16-bit numbers.
+// exact. The sum of both products, whose low one is off by less than 2^-35 of it, is then good to the
+// last bit of a float and rounds as the exact one does, unless it lies in the middle of two 16-bit
+// numbers.
 //
 // `kCut` bits of a float have no room in the 16; below `kLeast` more have none, or products of low
 // parts leave the range of normal floats.
@@ -153,7 +154,7 @@ template <class T>
 struct NarrowFactor {
   float high, low;
   uint32_t alive;  // all bits, or none if the factor is 0
-  bool is_usual;   // not 1, and the parts are normal floats, whose products mostly are, too
+  bool is_usual;   // 0, or not 1 and of normal floats, whose products mostly are normal, too
 
   NarrowFactor() = default;
   explicit HWY_INLINE NarrowFactor(double factor) {
@@ -194,7 +195,7 @@ HWY_INLINE bool RoundAsExact(VN a, VN b) {
   const auto less_one = [&](VN v) HWY_ATTR { return hn::Sub(hn::BitCast(du, hn::Abs(v)), one); };
   const auto small = hn::Lt(hn::Min(less_one(a), less_one(b)), hn::Set(du, Narrow<T>::kLeast - 1));
   if constexpr (Narrow<T>::kCutsNan) return hn::AllFalse(du, hn::Or(middle, small));
-  // Or opposite infinities, which is as well.
+  // Opposite infinities look the same, and are then merely scaled the other way.
   const auto nan = hn::RebindMask(du, hn::IsNaN(hn::Add(a, b)));
   return hn::AllFalse(du, hn::Or(nan, hn::Or(middle, small)));
 }

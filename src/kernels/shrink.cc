@@ -292,7 +292,7 @@ HWY_INLINE int64_t ThresholdGroup(const ThresholdArgs &args, const Op &op, const
   V squares = hn::Zero(D());
   for (int64_t r = 0; r < kRows; ++r) {
     row[r] = reinterpret_cast<const T *>(x + args.blocks.row[r]);
-    __builtin_prefetch(x + args.blocks.row[r] + args.ahead, 0, 2);
+    __builtin_prefetch(x + args.blocks.row[r] + args.blocks.ahead, 0, 2);
     w[r] = Load(row[r]);
     squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the sum is the same
   }

@@ -388,6 +388,37 @@ static void views_take_masks_and_multipliers(void **state) {
   spk_view_release(view);
 }
 
+/* Blocks whose factors lie in another order than the blocks do. */
+static void check_order(const char *text, int step_i, int step_j, int offset) {
+  enum { kI = 40, kJ = 3 };
+  float x[kI * kJ], y[kI * kJ], factors[kI * kJ];
+  uint8_t mask[kI * kJ];
+  for (int k = 0; k < kI * kJ; ++k) {
+    x[k] = y[k] = (float)(k + 1);
+    factors[k] = (float)(k % 11);
+    mask[k] = k % 7 < 3;
+  }
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(1, 1));
+  assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &F32(factors)));
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(y), NULL, 1, &U8(mask)));
+  spk_block_release(block);
+  for (int i = 0; i < kI; ++i) {
+    for (int j = 0; j < kJ; ++j) {
+      const int at = offset + i * step_i + j * step_j;
+      assert_true(x[at] == (float)(at + 1) * factors[i * kJ + j]);
+      assert_true(y[at] == (mask[i * kJ + j] ? 0 : (float)(at + 1)));
+    }
+  }
+}
+
+static void factors_may_lie_in_another_order(void **state) {
+  (void)state;
+  check_order("(40,3):(1,40)", 1, 40, 0);
+  check_order("(40,3):(-1,40)+39", -1, 40, 39);
+  check_order("(40,3):(1,-40)+80", 1, -40, 80);
+  check_order("(40,3):(-1,-40)+119", -1, -40, 119);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(masked_blocks_become_plus_zero),
@@ -410,6 +441,7 @@ int main(void) {
       TEST(multipliers_of_couplings_go_into_other_buffers),
       TEST(large_blocks_are_scaled_whole),
       TEST(views_take_masks_and_multipliers),
+      TEST(factors_may_lie_in_another_order),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

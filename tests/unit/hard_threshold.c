@@ -247,6 +247,25 @@ static void one_threshold_for_all_elements(void **state) {
   spk_block_release(bf16);
 }
 
+static void scores_beside_doubles_are_doubles(void **state) {
+  (void)state;
+  /* Blocks of two rows, which are thresholded in registers where floats will do. */
+  float x[16];
+  double y[] = {1, 1};
+  double thresholds[] = {1.4142135623730951};
+  for (int i = 0; i < 16; ++i) x[i] = 1;
+  spk_scope *scope =
+      coupled_scopes(scopes_over(blocks_of(SPK_F32, "(2,8)", DIMS(2, 1)), NO_DIMS),
+                     scopes_over(blocks_of(SPK_F64, "(2,1)", NO_DIMS), NO_DIMS), NULL);
+  const spk_buffer leaves[] = {F32(x), F64(y)};
+  assert_ok(spk_scope_hard_threshold(NULL, scope, leaves, NULL, 2, &F64(thresholds), NULL, NULL));
+  for (int i = 0; i < 16; ++i) assert_true(x[i] == 1);
+  thresholds[0] = 1.4142135623730954;
+  assert_ok(spk_scope_hard_threshold(NULL, scope, leaves, NULL, 2, &F64(thresholds), NULL, NULL));
+  for (int i = 0; i < 16; ++i) assert_true(x[i] == 0);
+  spk_scope_release(scope);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_norm_equal_to_its_threshold_survives),
@@ -264,6 +283,7 @@ int main(void) {
       TEST(scope_couplings_take_one_threshold_for_all),
       TEST(large_blocks),
       TEST(one_threshold_for_all_elements),
+      TEST(scores_beside_doubles_are_doubles),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

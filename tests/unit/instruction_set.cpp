@@ -1,7 +1,9 @@
 // Linked to a unit test, restricts the library to the instruction set that the environment variable
-// TEST_INSTRUCTION_SET names. Exits with 77 where the machine lacks it.
+// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or
+// the build lacks it.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
+#include <sparsekit/sparsekit.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 namespace {
 
 int64_t supported_target(const char *name) {
+  if (!std::strstr(spk_build_info(), name)) return 0;
   for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
     if (std::strcmp(hwy::TargetName(target), name) == 0) return target;

@@ -417,8 +417,9 @@ enum { kMany = (1 << 23) + 5 };
 
 static void check_many(int32_t dtype, int64_t size, const char *text, int rows, double p) {
   uint8_t *x = malloc((size_t)(rows * kMany * size));
-  float *norms = malloc((kMany + 1) * sizeof(float));
+  float *norms = malloc((kMany + 2) * sizeof(float));
   assert_true(x && norms);
+  norms[0] = norms[kMany + 1] = -1; /* around the array */
   for (int64_t i = 0; i < (int64_t)rows * kMany; ++i) {
     const float value = (float)(i % 127 - 63);
     const uint16_t half = (uint16_t)(bits_of(value) >> 16);
@@ -434,6 +435,7 @@ static void check_many(int32_t dtype, int64_t size, const char *text, int rows, 
     for (int r = 0; r < rows; ++r) want += fabs((double)((i + r * (int64_t)kMany) % 127 - 63));
     if (norms[i + 1] != want) fail_msg("norm %d: got %g, expected %g", (int)i, norms[i + 1], want);
   }
+  assert_true(norms[0] == -1 && norms[kMany + 1] == -1);
   free(norms);
   free(x);
 }
