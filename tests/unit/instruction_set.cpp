@@ -1,6 +1,5 @@
 // Linked to a unit test, restricts the library to the instruction set that the environment variable
-// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or
-// the build lacks it.
+// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or the build lacks it.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 #include <sparsekit/sparsekit.h>

@@ -1,7 +1,6 @@
 /* Lp norms: all p, special values, the whole range of each dtype, couplings, scopes. */
 #include <fenv.h>
 #include <float.h>
-
 #include <stdlib.h>
 
 #include "support.h"
