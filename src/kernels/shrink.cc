@@ -252,17 +252,11 @@ struct Soft {
   HWY_INLINE V Factor(V squares, V threshold) const {
     return ShrinkFactor(hn::Sqrt(squares), hn::Mul(threshold, scale), eps);
   }
-  // Blocks whose squares have a finite sum hold nothing whose bits must be kept.
-  static HWY_INLINE bool IsPlain(V squares) {
-    return hn::AllTrue(D(), hn::Lt(squares, hn::Inf(D())));
-  }
+  // `w` is what x holds; if all are `finite`, there are no bits that must be kept.
   template <class T>
-  static HWY_INLINE void Write(const T *, V w, V factor, T *y) {
+  static HWY_INLINE void Write(const T *x, V w, bool finite, V factor, T *y) {
+    if (HWY_UNLIKELY(!finite)) return StoreShrunk(x, factor, y);
     Store(hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(D())), hn::Mul(w, factor)), y);
-  }
-  template <class T>
-  static HWY_INLINE void WriteAny(const T *x, V factor, T *y) {
-    StoreShrunk(x, factor, y);
   }
 };
 
@@ -272,13 +266,8 @@ struct Hard {
     const V norm = hn::PromoteTo(D(), ToFloat(hn::Sqrt(squares)));
     return hn::IfThenZeroElse(hn::Lt(norm, threshold), hn::Set(D(), 1.0));
   }
-  static HWY_INLINE bool IsPlain(V) { return true; }
   template <class T>
-  static HWY_INLINE void Write(const T *x, V, V factor, T *y) {
-    StoreKept(x, factor, y);
-  }
-  template <class T>
-  static HWY_INLINE void WriteAny(const T *x, V factor, T *y) {
+  static HWY_INLINE void Write(const T *x, V, bool, V factor, T *y) {
     StoreKept(x, factor, y);
   }
 };
@@ -297,14 +286,10 @@ HWY_INLINE int64_t ThresholdGroup(const ThresholdArgs &args, const Op &op, const
     squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the sum is the same
   }
   const V factor = op.Factor(squares, hn::LoadU(D(), threshold));
-  const bool plain = Op::IsPlain(squares);
+  const bool finite = hn::AllTrue(D(), hn::Lt(squares, hn::Inf(D())));
   for (int64_t r = 0; r < kRows; ++r) {
     std::byte *y = const_cast<std::byte *>(x) + args.blocks.row[r] + args.to_y;
-    if (HWY_LIKELY(plain)) {
-      Op::Write(row[r], w[r], factor, reinterpret_cast<T *>(y));
-    } else {
-      Op::WriteAny(row[r], factor, reinterpret_cast<T *>(y));
-    }
+    Op::Write(row[r], w[r], finite, factor, reinterpret_cast<T *>(y));
   }
   return CountAlive(factor);
 }
