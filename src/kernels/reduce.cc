@@ -226,10 +226,11 @@ struct Tail {
 
   template <class T>
   HWY_INLINE void Add(const T *end, V with, Lanes<Op> *lanes) const {
-    const V pad = hn::Set(D(), Op::kPad);
     for (int64_t r = 0; r < kRegisters; ++r) {
       const V x = Load(end - kLanes + r * kN);
-      lanes->reg[r].Add(hn::IfThenElse(outside[r], pad, x), with);
+      const V filled = Op::kPad == 0.0 ? hn::IfThenZeroElse(outside[r], x)
+                                       : hn::IfThenElse(outside[r], hn::Set(D(), Op::kPad), x);
+      lanes->reg[r].Add(filled, with);
     }
   }
 };
@@ -449,6 +450,34 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
+// Blocks of one short row each, in groups of kLanes that never leave the registers. Returns how many
+// blocks have been reduced.
+template <Row kRow, class Op, class T>
+HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
+                                      const std::byte *x, int64_t first) {
+  const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
+  const Tail<Op> tail = given_tail;
+  const int64_t step = args.inner.step;
+  const int64_t bytes = kLanes * step;
+  const int64_t ahead = bytes * HWY_MAX(2, kReadAhead / HWY_MAX(bytes, 1));
+  x += args.row[0];
+  int64_t block = 0;
+  for (; block + kLanes <= args.inner.count; block += kLanes, x += bytes) {
+    PrefetchRow(x + ahead, bytes);
+    Lanes<Op> lanes[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const V with = WithFor<Op>(args, first + block + i);
+      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &lanes[i]);
+    }
+    Accumulator<Op> out[kRegisters];
+    Fold(lanes, out);
+    for (int64_t r = 0; r < kRegisters; ++r) TakeRoot(args, &out[r]);
+    double *error = Op::kCompensated ? args.error + first + block : nullptr;
+    StoreResults(out, kLanes, args.sum + first + block, error);
+  }
+  return block;
+}
+
 template <Row kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   constexpr bool kShort = kRow == Row::kOne || kRow == Row::kTwo || kRow == Row::kBetween;
@@ -463,7 +492,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const int64_t first = o * args.outer.out;
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
-    for (int64_t b = 0; b < args.inner.count; b += kLanes) {
+    int64_t b = 0;
+    if (kShort && args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
+    for (; b < args.inner.count; b += kLanes) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
       Lanes<Op> blocks[kLanes];
       const std::byte *block = x + b * args.inner.step;
