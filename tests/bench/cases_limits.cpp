@@ -4,21 +4,23 @@
 #include <memory>
 
 #include "case.hpp"
+#include "layout.hpp"
 
 namespace bench {
 namespace {
 
-void read_in_pieces(const Setting &setting) {
+void read_in_pieces(const Setting &setting, int64_t numel) {
   const auto *x = static_cast<const std::byte *>(setting.pool.work());
   const int64_t size = setting.pool.dtype().size;
-  for_pieces(setting.execution, setting.pool.numel(), [&](int64_t begin, int64_t end) {
+  for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
     static std::atomic<uint64_t> seen;
     seen += read_all(x + begin * size, (end - begin) * size);
   });
 }
 
-Trial limit_trial(const Setting &setting, int times, std::function<void()> operation) {
-  Trial trial = against_sweep(setting, setting.pool.bytes());
+Trial limit_trial(const Setting &setting, int64_t numel, int times,
+                  std::function<void()> operation) {
+  Trial trial = against_sweep(setting, numel * setting.pool.dtype().size);
   trial.traffic = times * static_cast<double>(trial.bytes);
   trial.operation = std::move(operation);
   trial.peak_bytes = [] { return int64_t{0}; };
@@ -26,41 +28,60 @@ Trial limit_trial(const Setting &setting, int times, std::function<void()> opera
 }
 
 // As norms do.
-Trial reading(const Setting &setting) {
-  return limit_trial(setting, 1, [setting] { read_in_pieces(setting); });
+Trial reading(const Setting &setting, int64_t numel) {
+  return limit_trial(setting, numel, 1, [setting, numel] { read_in_pieces(setting, numel); });
 }
 
 // As blocks larger than caches need it, and elements, whose thresholds are checked first.
-Trial reading_and_sweep(const Setting &setting) {
-  const Sweep &sweep =
-      setting.sweeps.fastest(setting.pool, setting.execution, setting.pool.bytes(), false);
-  return limit_trial(setting, 3, [setting, &sweep] {
-    read_in_pieces(setting);
+Trial reading_and_sweep(const Setting &setting, int64_t numel) {
+  const Sweep &sweep = setting.sweeps.fastest(setting.pool, setting.execution,
+                                              numel * setting.pool.dtype().size, false);
+  return limit_trial(setting, numel, 3, [setting, numel, &sweep] {
+    read_in_pieces(setting, numel);
     sweep.run(setting.pool);
   });
 }
 
 // As norms of elements do: the result is as large as the input.
-Trial copying(const Setting &setting) {
-  auto copy = std::make_shared<Memory>(setting.pool.bytes());
-  return limit_trial(setting, 2, [setting, copy] {
+Trial copying(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  auto copy = std::make_shared<Memory>(numel * size);
+  return limit_trial(setting, numel, 2, [setting, numel, size, copy] {
     const auto *from = static_cast<const std::byte *>(setting.pool.work());
     auto *to = static_cast<std::byte *>(copy->as());
-    const int64_t size = setting.pool.dtype().size;
-    for_pieces(setting.execution, setting.pool.numel(), [&](int64_t begin, int64_t end) {
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
       copy_streaming(to + begin * size, from + begin * size, (end - begin) * size);
     });
   });
 }
 
+using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
+
+Case limit(const char *operation, const char *layout, const LayoutFamily &family, MakeTrial make) {
+  return {"limits",
+          operation,
+          layout,
+          Figure::kRatio,
+          std::nullopt,
+          false,
+          [&family, make](const Setting &setting) {
+            return make(setting, family.fit(setting.pool.numel()).numel());
+          }};
+}
+
 }  // namespace
 
+// Of matrices, and of convolutions, which are fewer bytes.
 std::vector<Case> limit_cases() {
-  const auto limit = [](const char *operation, Trial (*make)(const Setting &)) {
-    return Case{"limits", operation, "contiguous", Figure::kRatio, std::nullopt, false, make};
+  std::vector<Case> cases;
+  const auto add = [&cases](const char *layout, const LayoutFamily &family) {
+    cases.push_back(limit("reading alone", layout, family, reading));
+    cases.push_back(limit("reading, then a sweep", layout, family, reading_and_sweep));
+    cases.push_back(limit("copying", layout, family, copying));
   };
-  return {limit("reading alone", reading), limit("reading, then a sweep", reading_and_sweep),
-          limit("copying", copying)};
+  add("contiguous", layout_family("elements"));
+  add("convolution", layout_family("conv kernels"));
+  return cases;
 }
 
 }  // namespace bench
