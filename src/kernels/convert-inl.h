@@ -255,6 +255,29 @@ HWY_INLINE void FromDoubles(const double *in, int64_t n, int64_t in_step, T *y, 
   }
 }
 
+// Loads and stores `count` <= kN doubles.
+HWY_INLINE V LoadDoubles(const double *p, int64_t count) {
+  if (count == kN) return hn::LoadU(D(), p);
+  HWY_ALIGN double values[kN] = {};
+  for (int64_t i = 0; i < count; ++i) values[i] = p[i];
+  return hn::Load(D(), values);
+}
+HWY_INLINE void StoreDoubles(V v, double *p, int64_t count) {
+  if (count == kN) return hn::StoreU(v, D(), p);
+  HWY_ALIGN double values[kN];
+  hn::Store(v, D(), values);
+  for (int64_t i = 0; i < count; ++i) p[i] = values[i];
+}
+
+// `count` <= kN elements, `step` apart; what fills the register is any number.
+template <class T>
+HWY_INLINE V LoadSome(const T *x, int64_t step, int64_t count) {
+  if (step == 1 && count == kN) return Load(x);
+  HWY_ALIGN T elements[kN] = {};
+  for (int64_t i = 0; i < count; ++i) elements[i] = x[i * step];
+  return Load(elements);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace spk
 HWY_AFTER_NAMESPACE();

@@ -12,8 +12,11 @@ namespace {
 
 const Kernels *make_table() {
   auto *table = new Kernels;
-  fill_reduce(table);
+  fill_reduce_across(table);
+  fill_reduce_along(table);
+  fill_mask(table);
   fill_scale(table);
+  fill_scores(table);
   fill_convert(table);
   fill_conditioned(table);
   fill_conditioned_elements(table);

@@ -5,8 +5,11 @@
 
 namespace spk {
 
-void fill_reduce(Kernels *table);
+void fill_reduce_across(Kernels *table);
+void fill_reduce_along(Kernels *table);
+void fill_mask(Kernels *table);
 void fill_scale(Kernels *table);
+void fill_scores(Kernels *table);
 void fill_convert(Kernels *table);
 void fill_conditioned(Kernels *table);
 void fill_conditioned_elements(Kernels *table);

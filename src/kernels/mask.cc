@@ -1,0 +1,152 @@
+// Masks: rows of elements kept or zeroed.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/mask.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "kernels/kernels.h"
+#include "kernels/rows-inl.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Words of a mask are moved at most eight at a time, as many as a block may be wide.
+template <class T>
+using Words = hn::CappedTag<T, 8>;
+
+// Bytes that are not 0, as a mask of words.
+template <class T>
+HWY_INLINE hn::Mask<Words<T>> KeepMask(const uint8_t *keep) {
+  const Words<T> d;
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, Words<T>>(), keep);
+  if constexpr (sizeof(T) == 8) {
+    const auto words = hn::PromoteTo(hn::Rebind<uint32_t, Words<T>>(), bytes);
+    return hn::Ne(hn::PromoteTo(d, words), hn::Zero(d));
+  } else {
+    return hn::Ne(hn::PromoteTo(d, bytes), hn::Zero(d));
+  }
+}
+
+// A keep byte for each element of the row.
+template <class T>
+HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
+                             const uint8_t *keep, int64_t keep_step, int64_t ahead) {
+  const Words<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (x_step == 1 && y_step == 1 && keep_step == 1) {
+    for (; i + lanes <= n; i += lanes) {
+      PrefetchAhead(x + i, ahead);
+      hn::StoreU(hn::IfThenElseZero(KeepMask<T>(keep + i), hn::LoadU(d, x + i)), d, y + i);
+    }
+  }
+  for (; i < n; ++i) y[i * y_step] = keep[i * keep_step] ? x[i * x_step] : T{};
+}
+
+// A short row, kept or not without a branch: which of them are kept is hard to guess.
+template <class T>
+HWY_INLINE void MaskShortRow(const T *x, T *y, int64_t n, bool keep) {
+  const Words<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mask = hn::Set(d, keep ? static_cast<T>(~T{0}) : T{0});
+  const auto last = hn::And(mask, hn::LoadU(d, x + n - lanes));
+  for (int64_t i = 0; i + lanes < n; i += lanes) {
+    hn::StoreU(hn::And(mask, hn::LoadU(d, x + i)), d, y + i);
+  }
+  hn::StoreU(last, d, y + n - lanes);
+}
+
+template <class T>
+HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, bool keep) {
+  if (keep) {
+    CopyRow(x, x_step, y, y_step, n);
+  } else {
+    ZeroRow(y, y_step, n);
+  }
+}
+
+// Are all rows whole cache lines, masked in place, of more data than caches hold?
+template <class T>
+HWY_INLINE bool AreLines(const ScaleArgs &args) {
+  constexpr int64_t kLine = 64;
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(args.y));
+  return args.past_caches && args.factor_step == 0 && args.y_step == 1 && args.x == args.y &&
+         args.x_row == args.y_row && args.x_group == args.y_group &&
+         (at | bytes | args.y_row | args.y_group) % kLine == 0;
+}
+
+// Zeroes the lines of what is not kept past the caches, which else would read them first, and does
+// not touch the others. The lines of one block follow each other: its mask is hard to guess.
+template <class T>
+HWY_INLINE void ZeroLines(const ScaleArgs &args) {
+  struct Loop {
+    int64_t count, step, keep_step;
+  };
+  Loop inner{args.rows, args.y_row, args.factor_row};
+  Loop outer{args.groups, args.y_group, args.factor_group};
+  if (outer.keep_step == 0) std::swap(inner, outer);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto *keep = static_cast<const uint8_t *>(args.factor);
+  for (int64_t o = 0; o < outer.count; ++o) {
+    for (int64_t i = 0; i < inner.count; ++i) {
+      if (keep[o * outer.keep_step + i * inner.keep_step]) continue;
+      T *y = reinterpret_cast<T *>(args.y + o * outer.step + i * inner.step);
+      for (int64_t k = 0; k < args.n; k += lanes) hn::Stream(hn::Zero(d), d, y + k);
+    }
+  }
+  hwy::FlushStream();
+}
+
+template <class T>
+HWY_NOINLINE void Mask(const ScaleArgs &args) {
+  if (AreLines<T>(args)) return ZeroLines<T>(args);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Words<T>()));
+  switch (KindOfRows<T>(args, lanes)) {
+    case Rows::kShort:
+      return ForEachRow<T, uint8_t>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+            PrefetchAhead(x, ahead);
+            MaskShortRow(x, y, n, *keep != 0);
+          });
+    case Rows::kElements:
+      return ForEachRow<T, uint8_t>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
+                    HWY_ATTR { MaskElements(x, 1, y, 1, n, keep, 1, ahead); });
+    case Rows::kAny:
+      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+        if (args.factor_step == 0) {
+          MaskRow(x, args.x_step, y, args.y_step, args.n, *keep != 0);
+        } else {
+          MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.ahead);
+        }
+      });
+  }
+}
+
+void FillMask(Kernels *table) {
+  // A mask moves words, whatever they mean.
+  table->mask[kF32] = Mask<uint32_t>;
+  table->mask[kF64] = Mask<uint64_t>;
+  table->mask[kF16] = table->mask[kBf16] = Mask<uint16_t>;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillMask);
+void fill_mask(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillMask)(table);
+}
+}  // namespace spk
+#endif

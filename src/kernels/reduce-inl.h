@@ -1,0 +1,217 @@
+// The kinds of reductions: what an element adds to an accumulator, and how two accumulators join.
+#if defined(SPK_KERNELS_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_REDUCE_INL_H_
+#undef SPK_KERNELS_REDUCE_INL_H_
+#else
+#define SPK_KERNELS_REDUCE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// A plain accumulator: one double a lane.
+struct Plain {
+  static constexpr bool kCompensated = false;
+};
+
+struct Count : Plain {
+  static constexpr Reduction kWhat = kCount;
+  static constexpr double kPad = 0.0;  // never above eps >= 0
+  static HWY_INLINE V Add(V sum, V x, V eps) {
+    const V one = hn::Set(D(), 1.0);
+    return hn::Add(sum, hn::IfThenZeroElse(hn::Le(hn::Abs(x), eps), one));
+  }
+  static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
+};
+
+struct Sum : Plain {
+  static constexpr Reduction kWhat = kSum;
+  static constexpr double kPad = 0.0;
+  static HWY_INLINE V Add(V sum, V x, V) { return hn::Add(sum, hn::Abs(x)); }
+  static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
+};
+
+struct SumSigned : Plain {
+  static constexpr Reduction kWhat = kSumSigned;
+  static constexpr double kPad = 0.0;
+  static HWY_INLINE V Add(V sum, V x, V) { return hn::Add(sum, x); }
+  static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
+};
+
+struct SumSquares : Plain {
+  static constexpr Reduction kWhat = kSumSquares;
+  static constexpr double kPad = 0.0;
+  // Squares of f32, f16 and bf16 are exact as doubles: fused or not, the sum is the same.
+  static HWY_INLINE V Add(V sum, V x, V) { return hn::MulAdd(x, x, sum); }
+  static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
+};
+
+// The larger one; NaN wins over everything.
+HWY_INLINE V Larger(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+}
+HWY_INLINE V Smaller(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+}
+
+// The bits of magnitudes order as the magnitudes do, with NaN above all.
+struct MaxMagnitude : Plain {
+  static constexpr Reduction kWhat = kMaxMagnitude;
+  static constexpr double kPad = 0.0;
+  static HWY_INLINE V Add(V best, V x, V) { return Join(best, hn::Abs(x)); }
+  static HWY_INLINE V Join(V a, V b) {
+    const hn::RebindToSigned<D> di;
+    return hn::BitCast(D(), hn::Max(hn::BitCast(di, a), hn::BitCast(di, b)));
+  }
+};
+
+struct MinMagnitude : Plain {
+  static constexpr Reduction kWhat = kMinMagnitude;
+  static constexpr double kPad = std::numeric_limits<double>::infinity();
+  static HWY_INLINE V Add(V best, V x, V) { return Smaller(best, hn::Abs(x)); }
+  static HWY_INLINE V Join(V a, V b) { return Smaller(a, b); }
+};
+
+// Adding +0 turns -0 into +0 and leaves the rest.
+struct Max : Plain {
+  static constexpr Reduction kWhat = kMax;
+  static constexpr double kPad = -std::numeric_limits<double>::infinity();
+  static HWY_INLINE V Add(V best, V x, V) { return Larger(best, hn::Add(x, hn::Zero(D()))); }
+  static HWY_INLINE V Join(V a, V b) { return Larger(a, b); }
+};
+
+struct Min : Plain {
+  static constexpr Reduction kWhat = kMin;
+  static constexpr double kPad = std::numeric_limits<double>::infinity();
+  static HWY_INLINE V Add(V best, V x, V) { return Smaller(best, hn::Add(x, hn::Zero(D()))); }
+  static HWY_INLINE V Join(V a, V b) { return Smaller(a, b); }
+};
+
+// sum + b, with the rounding error of the sum added to `error` (Knuth's TwoSum).
+HWY_INLINE void AddExact(V &sum, V &error, V b) {
+  const V total = hn::Add(sum, b);
+  const V part = hn::Sub(total, sum);
+  const V lost = hn::Add(hn::Sub(sum, hn::Sub(total, part)), hn::Sub(b, part));
+  sum = total;
+  error = hn::Add(error, lost);
+}
+
+// x^2 = square + what is returned, exactly: by a fused operation where there is one, else by
+// Dekker's splitting, which gives the same number. Scaled elements are too small to overflow.
+HWY_INLINE V LostBySquare(V x, V square) {
+#if HWY_NATIVE_FMA
+  return hn::MulSub(x, x, square);
+#else
+  const V spread = hn::Mul(x, hn::Set(D(), 134217729.0));  // 2^27 + 1
+  const V high = hn::Sub(spread, hn::Sub(spread, x));
+  const V low = hn::Sub(x, high);
+  const V cross = hn::Mul(high, low);
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), hn::Add(cross, cross)),
+                 hn::Mul(low, low));
+#endif
+}
+
+// A compensated accumulator: sum and error.
+struct Compensated {
+  static constexpr bool kCompensated = true;
+  static constexpr double kPad = 0.0;
+  static HWY_INLINE void Join(V &sum, V &error, V more, V more_error) {
+    error = hn::Add(error, more_error);
+    AddExact(sum, error, more);
+  }
+};
+
+struct SumExact : Compensated {
+  static constexpr Reduction kWhat = kSumExact;
+  static HWY_INLINE void Add(V &sum, V &error, V x, V) { AddExact(sum, error, hn::Abs(x)); }
+};
+
+struct SumSquaresExact : Compensated {
+  static constexpr Reduction kWhat = kSumSquaresExact;
+  static HWY_INLINE void Add(V &sum, V &error, V x, V scale) {
+    const V v = hn::Mul(x, scale);
+    const V square = hn::Mul(v, v);
+    error = hn::Add(error, LostBySquare(v, square));
+    AddExact(sum, error, square);
+  }
+};
+
+// One register of accumulators. `with` is eps or the scale, whichever the reduction wants.
+template <class Op, bool kCompensated = Op::kCompensated>
+struct Accumulator {
+  V sum;
+
+  HWY_INLINE Accumulator() : sum(hn::Set(D(), Op::kPad)) {}
+  explicit HWY_INLINE Accumulator(V s) : sum(s) {}
+  HWY_INLINE void Add(V x, V with) { sum = Op::Add(sum, x, with); }
+  static HWY_INLINE Accumulator Join(Accumulator a, Accumulator b) {
+    return Accumulator(Op::Join(a.sum, b.sum));
+  }
+  // fn(a, b) of every part.
+  template <class Fn>
+  static HWY_INLINE Accumulator Map(Accumulator a, Accumulator b, Fn fn) {
+    return Accumulator(fn(a.sum, b.sum));
+  }
+};
+template <class Op>
+struct Accumulator<Op, true> {
+  V sum;
+  V error;
+
+  HWY_INLINE Accumulator() : sum(hn::Zero(D())), error(hn::Zero(D())) {}
+  HWY_INLINE Accumulator(V s, V e) : sum(s), error(e) {}
+  HWY_INLINE void Add(V x, V with) { Op::Add(sum, error, x, with); }
+  static HWY_INLINE Accumulator Join(Accumulator a, Accumulator b) {
+    Op::Join(a.sum, a.error, b.sum, b.error);
+    return a;
+  }
+  template <class Fn>
+  static HWY_INLINE Accumulator Map(Accumulator a, Accumulator b, Fn fn) {
+    return Accumulator(fn(a.sum, b.sum), fn(a.error, b.error));
+  }
+};
+
+// What a reduction is told for all elements of a block: eps, or the block's scale.
+template <class Op>
+HWY_INLINE V WithFor(const ReduceArgs &args, int64_t block) {
+  if (Op::kCompensated) return hn::Set(D(), args.scale ? args.scale[block] : 1.0);
+  return hn::Set(D(), args.eps);
+}
+
+// At least so many bytes are on their way while a group of blocks is reduced.
+inline constexpr int64_t kReadAhead = 4096;
+
+// Sums of squares become norms, if asked for.
+template <class Op>
+HWY_INLINE void TakeRoot(const ReduceArgs &args, Accumulator<Op> *sum) {
+  if (Op::kWhat == kSumSquares && args.roots) sum->sum = hn::Sqrt(sum->sum);
+}
+
+// Calls fn(Op()) for every kind.
+template <class Fn>
+void ForEachReduction(Fn fn) {
+  fn(Count());
+  fn(Sum());
+  fn(SumSquares());
+  fn(MaxMagnitude());
+  fn(MinMagnitude());
+  fn(Min());
+  fn(Max());
+  fn(SumSigned());
+  fn(SumExact());
+  fn(SumSquaresExact());
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,82 @@
+// The rows that multipliers and masks write: how those of a call are walked, copied and zeroed.
+#if defined(SPK_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_ROWS_INL_H_
+#undef SPK_KERNELS_ROWS_INL_H_
+#else
+#define SPK_KERNELS_ROWS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+template <class T>
+HWY_INLINE void CopyRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n) {
+  if (x == y && x_step == y_step) return;
+  for (int64_t i = 0; i < n; ++i) y[i * y_step] = x[i * x_step];
+}
+
+template <class T>
+HWY_INLINE void ZeroRow(T *y, int64_t y_step, int64_t n) {
+  if (y_step == 1) {
+    std::memset(y, 0, static_cast<size_t>(n) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i * y_step] = T{};
+  }
+}
+
+// Rows of more elements ask whether there is anything to compute; in shorter ones a wrong guess of
+// the processor would cost more than the answer saves.
+inline constexpr int64_t kLongRow = 256;
+
+// Asks for what is read soon, while this is computed: into the second level of cache, because the
+// first is full of what is being worked on.
+template <class T>
+HWY_INLINE void PrefetchAhead(const T *x, int64_t ahead) {
+  __builtin_prefetch(reinterpret_cast<const std::byte *>(x) + ahead, 0, 2);
+}
+
+// How the rows of a call are handled; told apart once, because many rows are short.
+enum class Rows {
+  kShort,     // contiguous, one factor each
+  kElements,  // contiguous, a factor for each element
+  kAny,
+};
+
+template <class T>
+HWY_INLINE Rows KindOfRows(const ScaleArgs &args, int64_t least) {
+  if (args.x_step != 1 || args.y_step != 1) return Rows::kAny;
+  if (args.factor_step == 1) return Rows::kElements;
+  const bool is_short = args.n >= least && args.n < kLongRow;
+  return args.factor_step == 0 && is_short ? Rows::kShort : Rows::kAny;
+}
+
+// Calls row(x, y, factor) for each row. The arguments are copied: those of others a store might
+// change, as far as compilers know.
+template <class T, class F, class Fn>
+HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
+  for (int64_t group = 0; group < args.groups; ++group) {
+    const std::byte *x = args.x + group * args.x_group;
+    std::byte *y = args.y + group * args.y_group;
+    const F *factor = static_cast<const F *>(args.factor) + group * args.factor_group;
+    for (int64_t r = 0; r < args.rows; ++r) {
+      row(reinterpret_cast<const T *>(x), reinterpret_cast<T *>(y), factor);
+      x += args.x_row;
+      y += args.y_row;
+      factor += args.factor_row;
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
