@@ -21,30 +21,41 @@ template <class T>
 using Words = hn::CappedTag<T, 8>;
 
 // Bytes that are not 0, as a mask of words.
-template <class T>
-HWY_INLINE hn::Mask<Words<T>> KeepMask(const uint8_t *keep) {
-  const Words<T> d;
-  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, Words<T>>(), keep);
+template <class DW, class T = hn::TFromD<DW>>
+HWY_INLINE hn::Mask<DW> KeepMask(DW d, const uint8_t *keep) {
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, DW>(), keep);
   if constexpr (sizeof(T) == 8) {
-    const auto words = hn::PromoteTo(hn::Rebind<uint32_t, Words<T>>(), bytes);
+    const auto words = hn::PromoteTo(hn::Rebind<uint32_t, DW>(), bytes);
     return hn::Ne(hn::PromoteTo(d, words), hn::Zero(d));
   } else {
     return hn::Ne(hn::PromoteTo(d, bytes), hn::Zero(d));
   }
 }
 
+// A register, with a keep byte for each element.
+template <class DW, class T = hn::TFromD<DW>>
+HWY_INLINE void MaskRegister(DW d, const T *x, T *y, const uint8_t *keep, int64_t ahead) {
+  PrefetchAhead(x, ahead);
+  hn::StoreU(hn::IfThenElseZero(KeepMask(d, keep), hn::LoadU(d, x)), d, y);
+}
+
+// Whole registers of a contiguous row, from element i on. Returns how far it came.
+template <class DW, class T = hn::TFromD<DW>>
+HWY_INLINE int64_t MaskRegisters(DW d, const T *x, T *y, int64_t i, int64_t n, const uint8_t *keep,
+                                 int64_t ahead) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes <= n; i += lanes) MaskRegister(d, x + i, y + i, keep + i, ahead);
+  return i;
+}
+
 // A keep byte for each element of the row.
 template <class T>
 HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
                              const uint8_t *keep, int64_t keep_step, int64_t ahead) {
-  const Words<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   if (x_step == 1 && y_step == 1 && keep_step == 1) {
-    for (; i + lanes <= n; i += lanes) {
-      PrefetchAhead(x + i, ahead);
-      hn::StoreU(hn::IfThenElseZero(KeepMask<T>(keep + i), hn::LoadU(d, x + i)), d, y + i);
-    }
+    i = MaskRegisters(hn::ScalableTag<T>(), x, y, 0, n, keep, ahead);
+    i = MaskRegisters(Words<T>(), x, y, i, n, keep, ahead);
   }
   for (; i < n; ++i) y[i * y_step] = keep[i * keep_step] ? x[i * x_step] : T{};
 }
@@ -117,6 +128,11 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
             MaskShortRow(x, y, n, *keep != 0);
           });
     case Rows::kElements:
+      if (args.n == lanes) {
+        return ForEachRow<T, uint8_t>(
+            args, [ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
+                      HWY_ATTR { MaskRegister(Words<T>(), x, y, keep, ahead); });
+      }
       return ForEachRow<T, uint8_t>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
                     HWY_ATTR { MaskElements(x, 1, y, 1, n, keep, 1, ahead); });
