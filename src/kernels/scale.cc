@@ -70,19 +70,25 @@ HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64
   ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
 }
 
+// A register with a factor for each element, unless a NaN is among them: returns whether it is done.
+template <class T, class P>
+HWY_INLINE bool ScaleRegister(const T *x, T *y, const double *factor, int64_t ahead) {
+  PrefetchAhead(x, ahead);
+  const V in = Load(x);
+  const V f = hn::LoadU(D(), factor);
+  if (HWY_UNLIKELY(!hn::AllFalse(D(), hn::IsNaN(in)))) return false;
+  Store(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(D())), P::Of(in, f)), y);
+  return true;
+}
+
 // A factor for each element of a contiguous row. Factor 1 is exact for all but NaN, whose bits it
 // must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *factor,
                                    int64_t ahead) {
-  const V zero = hn::Zero(D());
   int64_t i = 0;
   for (; i + kN <= n; i += kN) {
-    PrefetchAhead(x + i, ahead);
-    const V in = Load(x + i);
-    const V f = hn::LoadU(D(), factor + i);
-    if (!hn::AllFalse(D(), hn::IsNaN(in))) break;
-    Store(hn::IfThenZeroElse(hn::Eq(f, zero), P::Of(in, f)), y + i);
+    if (!ScaleRegister<T, P>(x + i, y + i, factor + i, ahead)) break;
   }
   return i;
 }
@@ -222,6 +228,13 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
             ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
           });
     case Rows::kElements:
+      if (args.n == kN) {
+        return ForEachRow<T, double>(
+            args, [ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
+              if (HWY_LIKELY((ScaleRegister<T, P>(x, y, factor, ahead)))) return;
+              ScaleSome<T, P>(x, 1, y, 1, kN, factor, 1);
+            });
+      }
       return ForEachRow<T, double>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
                     HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });
