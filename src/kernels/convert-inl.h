@@ -255,6 +255,8 @@ HWY_INLINE void FromDoubles(const double *in, int64_t n, int64_t in_step, T *y, 
   }
 }
 
+// --- registers that are not full --------------------------------------------------------------
+
 // Loads and stores `count` <= kN doubles.
 HWY_INLINE V LoadDoubles(const double *p, int64_t count) {
   if (count == kN) return hn::LoadU(D(), p);

@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/rows-inl.h"
 #include "kernels/tables.h"
@@ -16,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Words of a mask are moved at most eight at a time, as many as a block may be wide.
+// Short rows, and what is left of longer ones, are moved at most eight words at a time.
 template <class T>
 using Words = hn::CappedTag<T, 8>;
 

@@ -1,4 +1,5 @@
-// The kinds of reductions: what an element adds to an accumulator, and how two accumulators join.
+// The kinds of reductions: what an element adds to an accumulator, how two accumulators join, and the
+// exact sums and squares that compensated ones are made of.
 #if defined(SPK_KERNELS_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_REDUCE_INL_H_
 #undef SPK_KERNELS_REDUCE_INL_H_

@@ -5,6 +5,7 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
@@ -104,7 +105,7 @@ HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
 }
 
 template <class T>
-void FillDtype(DtypeIndex dtype, Kernels *table) {
+void FillDtypeAcross(DtypeIndex dtype, Kernels *table) {
   ForEachReduction([&](auto kind) {
     using Op = decltype(kind);
     table->reduce_across[dtype][Op::kWhat] = ReduceAcross<T, Op>;
@@ -112,10 +113,10 @@ void FillDtype(DtypeIndex dtype, Kernels *table) {
 }
 
 void FillReduceAcross(Kernels *table) {
-  FillDtype<float>(kF32, table);
-  FillDtype<double>(kF64, table);
-  FillDtype<F16>(kF16, table);
-  FillDtype<Bf16>(kBf16, table);
+  FillDtypeAcross<float>(kF32, table);
+  FillDtypeAcross<double>(kF64, table);
+  FillDtypeAcross<F16>(kF16, table);
+  FillDtypeAcross<Bf16>(kBf16, table);
 }
 
 }  // namespace HWY_NAMESPACE

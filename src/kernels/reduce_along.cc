@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
@@ -62,7 +63,7 @@ struct Tail {
 };
 
 // The kinds of rows, each with a loop of its own.
-enum class Row {
+enum class RowKind {
   kOne,       // contiguous, of kLanes elements
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
@@ -110,17 +111,17 @@ HWY_INLINE void AddLong(const T *x, int64_t n, const Tail<Op> &tail, V with, Lan
   lanes->Join(second);
 }
 
-template <Row kRow, class Op, class T>
+template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
                        Lanes<Op> *lanes) {
-  if constexpr (kRow == Row::kGathered) {
+  if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
-  } else if constexpr (kRow == Row::kLong) {
+  } else if constexpr (kRow == RowKind::kLong) {
     AddLong(x, args.n, tail, with, lanes);
   } else {
     lanes->Add(x, with);
-    if (kRow == Row::kTwo) lanes->Add(x + kLanes, with);
-    if (kRow == Row::kBetween) tail.Add(x + args.n, with, lanes);
+    if (kRow == RowKind::kTwo) lanes->Add(x + kLanes, with);
+    if (kRow == RowKind::kBetween) tail.Add(x + args.n, with, lanes);
   }
 }
 
@@ -133,7 +134,7 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
 }
 
 // Up to kLanes blocks, one after the other. Not inline, because registers are few.
-template <Row kRow, class Op, class T>
+template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
@@ -151,7 +152,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
 }
 
 // kLanes blocks of short rows, row by row: neighbours are read together.
-template <Row kRow, class Op, class T>
+template <RowKind kRow, class Op, class T>
 HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                   int64_t first, Lanes<Op> *blocks) {
   const int64_t bytes = kLanes * args.inner.step;  // of a row of the group
@@ -267,9 +268,9 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Blocks of one short row each, in groups of kLanes that never leave the registers. Returns how many
-// blocks have been reduced.
-template <Row kRow, class Op, class T>
+// Blocks of one short row each, kLanes at a time, folded at once: where registers are many, their sums
+// never leave them. Returns how many blocks have been reduced.
+template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
                                       const std::byte *x, int64_t first) {
   const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
@@ -295,9 +296,10 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   return block;
 }
 
-template <Row kRow, class T, class Op>
+template <RowKind kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
-  constexpr bool kShort = kRow == Row::kOne || kRow == Row::kTwo || kRow == Row::kBetween;
+  constexpr bool kShort =
+      kRow == RowKind::kOne || kRow == RowKind::kTwo || kRow == RowKind::kBetween;
   constexpr int64_t kMostAhead = 4 * kLanes;
   const Tail<Op> tail(args.n);
   const int64_t bytes = args.rows * args.n * static_cast<int64_t>(sizeof(T));
@@ -310,7 +312,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
-    if (kShort && args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
+    if constexpr (kShort) {
+      if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
+    }
     for (; b < args.inner.count; b += kLanes) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
       Lanes<Op> blocks[kLanes];
@@ -339,17 +343,17 @@ inline constexpr bool kHasShortRows = kN >= 4;
 
 template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {
-  if (args.step != 1 || args.n < kLanes) return ReduceRows<Row::kGathered, T, Op>(args);
+  if (args.step != 1 || args.n < kLanes) return ReduceRows<RowKind::kGathered, T, Op>(args);
   if constexpr (kHasShortRows) {
-    if (args.n == kLanes) return ReduceRows<Row::kOne, T, Op>(args);
-    if (args.n == 2 * kLanes) return ReduceRows<Row::kTwo, T, Op>(args);
-    if (args.n < 2 * kLanes) return ReduceRows<Row::kBetween, T, Op>(args);
+    if (args.n == kLanes) return ReduceRows<RowKind::kOne, T, Op>(args);
+    if (args.n == 2 * kLanes) return ReduceRows<RowKind::kTwo, T, Op>(args);
+    if (args.n < 2 * kLanes) return ReduceRows<RowKind::kBetween, T, Op>(args);
   }
-  ReduceRows<Row::kLong, T, Op>(args);
+  ReduceRows<RowKind::kLong, T, Op>(args);
 }
 
 template <class T>
-void FillDtype(DtypeIndex dtype, Kernels *table) {
+void FillDtypeAlong(DtypeIndex dtype, Kernels *table) {
   ForEachReduction([&](auto kind) {
     using Op = decltype(kind);
     table->reduce_along[dtype][Op::kWhat] = ReduceAlong<T, Op>;
@@ -357,10 +361,10 @@ void FillDtype(DtypeIndex dtype, Kernels *table) {
 }
 
 void FillReduceAlong(Kernels *table) {
-  FillDtype<float>(kF32, table);
-  FillDtype<double>(kF64, table);
-  FillDtype<F16>(kF16, table);
-  FillDtype<Bf16>(kBf16, table);
+  FillDtypeAlong<float>(kF32, table);
+  FillDtypeAlong<double>(kF64, table);
+  FillDtypeAlong<F16>(kF16, table);
+  FillDtypeAlong<Bf16>(kBf16, table);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,7 +10,6 @@
 
 #include <cstring>
 
-#include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

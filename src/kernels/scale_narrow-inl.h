@@ -11,6 +11,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/rows-inl.h"
 #include "kernels/scale-inl.h"
 
 HWY_BEFORE_NAMESPACE();

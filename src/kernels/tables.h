@@ -1,4 +1,4 @@
-// Each kernel file fills its part of the table, for the target in use.
+// Files of kernels fill their parts of the table, for the target in use.
 #pragma once
 
 #include "kernels/kernels.h"
