@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/convert-inl.h"
+#include "kernels/keep_mask-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/rows-inl.h"
 #include "kernels/tables.h"
@@ -20,18 +21,6 @@ namespace HWY_NAMESPACE {
 // Short rows, and what is left of longer ones, are moved at most eight words at a time.
 template <class T>
 using Words = hn::CappedTag<T, 8>;
-
-// Bytes that are not 0, as a mask of words.
-template <class DW, class T = hn::TFromD<DW>>
-HWY_INLINE hn::Mask<DW> KeepMask(DW d, const uint8_t *keep) {
-  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, DW>(), keep);
-  if constexpr (sizeof(T) == 8) {
-    const auto words = hn::PromoteTo(hn::Rebind<uint32_t, DW>(), bytes);
-    return hn::Ne(hn::PromoteTo(d, words), hn::Zero(d));
-  } else {
-    return hn::Ne(hn::PromoteTo(d, bytes), hn::Zero(d));
-  }
-}
 
 // A register, with a keep byte for each element.
 template <class DW, class T = hn::TFromD<DW>>

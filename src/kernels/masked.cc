@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "kernels/convert-inl.h"
+#include "kernels/keep_mask-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"
 
@@ -22,18 +23,6 @@ using MaskedTag = hn::ScalableTag<K>;
 template <class K>
 HWY_INLINE int64_t MaskedLanes() {
   return static_cast<int64_t>(hn::Lanes(MaskedTag<K>()));
-}
-
-// Which bytes of a mask are not 0, as a mask of keys.
-template <class DK, class K = hn::TFromD<DK>>
-HWY_INLINE hn::Mask<DK> ActiveLanes(DK d, const uint8_t *mask) {
-  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, DK>(), mask);
-  if constexpr (sizeof(K) == 8) {
-    const auto words = hn::PromoteTo(hn::Rebind<uint32_t, DK>(), bytes);
-    return hn::Ne(hn::PromoteTo(d, words), hn::Zero(d));
-  } else {
-    return hn::Ne(hn::PromoteTo(d, bytes), hn::Zero(d));
-  }
 }
 
 // --- keys -------------------------------------------------------------------------------------
@@ -79,7 +68,7 @@ HWY_NOINLINE int64_t MaskedKeys(const MaskedKeysArgs &args) {
   int64_t i = 0;
   for (; i + MaskedLanes<K>() <= args.n; i += MaskedLanes<K>()) {
     const auto bits = hn::And(hn::LoadU(d, word + i), magnitude);
-    const auto keys = Who::Keys(d, bits, nan, ActiveLanes(d, args.mask + i));
+    const auto keys = Who::Keys(d, bits, nan, KeepMask(d, args.mask + i));
     const auto no_candidate = hn::Or(hn::Eq(keys, hn::Zero(d)), hn::Eq(keys, kept));
     rejected += static_cast<int64_t>(hn::CountTrue(d, no_candidate));
     hn::StoreU(keys, d, out + i);
@@ -154,7 +143,7 @@ HWY_INLINE void RandomKeysAt(const RandomKeysArgs &args, int64_t i) {
     VW key = hn::Not(state.Word(v));
     key = hn::Min(hn::Max(key, hn::Set(d, kLeastRandomKey)), hn::Set(d, kMostRandomKey));
     if (args.mask) {
-      key = hn::IfThenElse(ActiveLanes(d, args.mask + at), hn::Set(d, kKeptKey<uint64_t>), key);
+      key = hn::IfThenElse(KeepMask(d, args.mask + at), hn::Set(d, kKeptKey<uint64_t>), key);
     }
     hn::StoreU(key, d, args.keys + at);
   }
@@ -191,7 +180,7 @@ HWY_INLINE void AddActive(const double *x, const uint8_t *mask, V *sum) {
   const D d;
   const hn::RebindToUnsigned<D> du;
   for (int64_t r = 0; r < kSumRegisters; ++r) {
-    const auto active = hn::RebindMask(d, ActiveLanes(du, mask + r * kN));
+    const auto active = hn::RebindMask(d, KeepMask(du, mask + r * kN));
     const V magnitude = hn::Abs(hn::LoadU(d, x + r * kN));
     sum[r] = hn::Add(sum[r], hn::IfThenElseZero(active, magnitude));
   }

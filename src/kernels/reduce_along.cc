@@ -259,6 +259,17 @@ HWY_INLINE void StoreResults(const Accumulator<Op> *out, int64_t count, double *
   }
 }
 
+// Writes the results of `count` <= kLanes blocks, of which the first is number `first`.
+template <class Op>
+HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, int64_t count,
+                             int64_t first) {
+  Accumulator<Op> out[kRegisters];
+  Fold(blocks, out);
+  for (int64_t r = 0; r < kRegisters; ++r) TakeRoot(args, &out[r]);
+  double *error = Op::kCompensated ? args.error + first : nullptr;
+  StoreResults(out, count, args.sum + first, error);
+}
+
 // Bytes from a block to the one that is asked for when it is reduced: some groups further on in the
 // loop over `blocks`, of which this one is number `at`, or the same far into the next box.
 HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks_ahead,
@@ -287,11 +298,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
       const V with = WithFor<Op>(args, first + block + i);
       AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &lanes[i]);
     }
-    Accumulator<Op> out[kRegisters];
-    Fold(lanes, out);
-    for (int64_t r = 0; r < kRegisters; ++r) TakeRoot(args, &out[r]);
-    double *error = Op::kCompensated ? args.error + first + block : nullptr;
-    StoreResults(out, kLanes, args.sum + first + block, error);
+    FinishBlocks(args, lanes, kLanes, first + block);
   }
   return block;
 }
@@ -328,11 +335,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
                 : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), next_row);
         ReduceBlocks<kRow, Op, T>(args, tail, block, ahead, first + b, count, blocks);
       }
-      Accumulator<Op> out[kRegisters];
-      Fold(blocks, out);
-      for (int64_t r = 0; r < kRegisters; ++r) TakeRoot(args, &out[r]);
-      double *error = Op::kCompensated ? args.error + first + b : nullptr;
-      StoreResults(out, count, args.sum + first + b, error);
+      FinishBlocks(args, blocks, count, first + b);
     }
   }
 }
