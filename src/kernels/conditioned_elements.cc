@@ -82,30 +82,45 @@ HWY_NOINLINE int64_t ShrinkFew(const ConditionedElementsArgs &args, int64_t i, i
 
 // Whole registers of neighbours from `i` on that are plain: neither NaN nor so near to the
 // threshold that the product may have been rounded across it. Moves `i` to the first that is not.
-template <class T, class H>
-HWY_INLINE int64_t ShrinkPlain(const ConditionedElementsArgs &args, int64_t *i) {
+// `threshold(i)` are those of a register.
+template <class T, class H, class Threshold>
+HWY_INLINE int64_t ShrinkPlain(const ConditionedElementsArgs &args, const Threshold threshold,
+                               int64_t *next) {
   const Row<T, H> row(args);
   const V infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
-  int64_t dead_count = 0;
-  const int64_t first = *i;
-  for (; *i + kN <= args.n; *i += kN) {
-    hwy::Prefetch(reinterpret_cast<const std::byte *>(row.x + *i) + kAheadBytes);
-    hwy::Prefetch(reinterpret_cast<const std::byte *>(row.h + *i) + kAheadBytes);
-    const V t = args.threshold_step == 0 ? hn::Set(D(), *args.threshold)
-                                         : hn::LoadU(D(), args.threshold + *i);
-    const V w = Load(row.x + *i);
-    const V h = Load(row.h + *i);
+  int64_t kept = 0;
+  int64_t i = *next;
+  for (; i + kN <= args.n; i += kN) {
+    hwy::Prefetch(reinterpret_cast<const std::byte *>(row.x + i) + kAheadBytes);
+    hwy::Prefetch(reinterpret_cast<const std::byte *>(row.h + i) + kAheadBytes);
+    const V t = threshold(i);
+    const V w = Load(row.x + i);
+    const V h = Load(row.h + i);
     const V magnitude = hn::Abs(w);
     const V product = hn::Mul(magnitude, h);
     const V margin = hn::Add(hn::Mul(t, hn::Set(D(), 0x1p-50)), hn::Set(D(), 0x1p-1070));
     const M far = hn::Gt(hn::Abs(hn::Sub(product, t)), margin);
     const M plain = hn::And(far, hn::And(hn::Gt(t, hn::Zero(D())), hn::Lt(t, infinity)));
     if (HWY_UNLIKELY(!hn::AllTrue(D(), plain))) break;
-    const M dead = hn::Lt(product, t);
-    Store(hn::IfThenZeroElse(dead, Shrink(w, magnitude, h, t)), row.y + *i);
-    dead_count += static_cast<int64_t>(hn::CountTrue(D(), dead));
+    const M alive = hn::Gt(product, t);
+    Store(hn::IfThenElseZero(alive, Shrink(w, magnitude, h, t)), row.y + i);
+    kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
   }
-  return *i - first - dead_count;
+  *next = i;
+  return kept;
+}
+
+template <class T, class H>
+HWY_NOINLINE int64_t ShrinkPlainByOne(const ConditionedElementsArgs given, int64_t *next) {
+  const V t = hn::Set(D(), *given.threshold);
+  return ShrinkPlain<T, H>(
+      given, [t](int64_t) HWY_ATTR { return t; }, next);
+}
+template <class T, class H>
+HWY_NOINLINE int64_t ShrinkPlainByEach(const ConditionedElementsArgs given, int64_t *next) {
+  const double *t = given.threshold;
+  return ShrinkPlain<T, H>(
+      given, [t](int64_t i) HWY_ATTR { return hn::LoadU(D(), t + i); }, next);
 }
 
 template <class T, class H>
@@ -114,7 +129,10 @@ int64_t Elements(const ConditionedElementsArgs &args) {
                           (args.threshold_step == 0 || args.threshold_step == 1);
   int64_t kept = 0;
   for (int64_t i = 0; i < args.n; i += kN) {
-    if (contiguous) kept += ShrinkPlain<T, H>(args, &i);
+    if (contiguous) {
+      kept += args.threshold_step == 0 ? ShrinkPlainByOne<T, H>(args, &i)
+                                       : ShrinkPlainByEach<T, H>(args, &i);
+    }
     if (i < args.n) kept += ShrinkFew<T, H>(args, i, HWY_MIN(args.n - i, kN));
   }
   return kept;

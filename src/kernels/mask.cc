@@ -6,6 +6,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "kernels/convert-inl.h"
@@ -72,6 +73,62 @@ HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_
   }
 }
 
+// Rows of a few words that follow each other: a register holds the keep bytes of as many rows as it
+// has lanes, and as many registers of words as a row has words pick theirs from it.
+template <class T>
+class PickedMasks {
+ public:
+  using DW = hn::ScalableTag<T>;
+  static constexpr auto kRows = static_cast<int64_t>(hn::MaxLanes(DW()));
+  static constexpr int64_t kMostWords = 16;
+  // Highway has no such choice of 16-bit words, and narrow registers would not hold many rows.
+  static constexpr bool kPicks = sizeof(T) >= sizeof(uint32_t) && kRows >= kLanes;
+
+  explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) {
+    HWY_ALIGN std::make_signed_t<T> row[kRows];
+    for (int64_t k = 0; k < n; ++k) {
+      for (int64_t l = 0; l < kRows; ++l) row[l] = static_cast<T>((k * kRows + l) / n);
+      pick_[k] = hn::SetTableIndices(DW(), row);
+    }
+  }
+
+  // Returns how many rows have been masked.
+  HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *keep,
+                          int64_t ahead) const {
+    const DW d;
+    int64_t row = 0;
+    for (; row + kRows <= rows; row += kRows) {
+      const auto kept = hn::VecFromMask(d, KeepMask(d, keep + row));
+      for (int64_t k = 0; k < n_; ++k, x += kRows, y += kRows) {
+        PrefetchAhead(x, ahead);
+        const auto words = hn::TableLookupLanes(kept, pick_[k]);
+        hn::StoreU(hn::And(words, hn::LoadU(d, x)), d, y);
+      }
+    }
+    return row;
+  }
+
+ private:
+  using Picks =
+      decltype(hn::SetTableIndices(DW(), static_cast<const std::make_signed_t<T> *>(nullptr)));
+
+  int64_t n_;
+  Picks pick_[kMostWords];
+};
+
+template <class T>
+HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
+  const PickedMasks<T> picked(args.n);
+  for (int64_t group = 0; group < args.groups; ++group) {
+    const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
+    T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
+    const auto *keep = static_cast<const uint8_t *>(args.factor) + group * args.factor_group;
+    for (int64_t row = picked.Mask(x, y, args.rows, keep, args.ahead); row < args.rows; ++row) {
+      MaskRow(x + row * args.n, 1, y + row * args.n, 1, args.n, keep[row] != 0);
+    }
+  }
+}
+
 // Are all rows whole cache lines, masked in place, of more data than caches hold?
 template <class T>
 HWY_INLINE bool AreLines(const ScaleArgs &args) {
@@ -109,6 +166,12 @@ HWY_INLINE void ZeroLines(const ScaleArgs &args) {
 template <class T>
 HWY_NOINLINE void Mask(const ScaleArgs &args) {
   if (AreLines<T>(args)) return ZeroLines<T>(args);
+  if constexpr (PickedMasks<T>::kPicks) {
+    const bool many = args.rows >= PickedMasks<T>::kRows && args.factor_row == 1;
+    if (many && FollowEachOther<T>(args) && args.n <= PickedMasks<T>::kMostWords) {
+      return MaskGroupsOfPickedRows<T>(args);
+    }
+  }
   const auto lanes = static_cast<int64_t>(hn::Lanes(Words<T>()));
   switch (KindOfRows<T>(args, lanes)) {
     case Rows::kShort:

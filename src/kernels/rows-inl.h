@@ -57,6 +57,14 @@ HWY_INLINE Rows KindOfRows(const ScaleArgs &args, int64_t least) {
   return args.factor_step == 0 && is_short ? Rows::kShort : Rows::kAny;
 }
 
+// Are rows contiguous, one after the other, with one factor each?
+template <class T>
+HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x_row == bytes &&
+         args.y_row == bytes;
+}
+
 // Calls row(x, y, factor) for each row. The arguments are copied: those of others a store might
 // change, as far as compilers know.
 template <class T, class F, class Fn>

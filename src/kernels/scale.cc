@@ -178,13 +178,6 @@ class PickedRows {
   Picks pick_[kMostPicked];
 };
 
-template <class T>
-HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
-  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x_row == bytes &&
-         args.y_row == bytes;
-}
-
 template <class T, class P>
 HWY_NOINLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
   for (int64_t group = 0; group < args.groups; ++group) {
@@ -208,6 +201,16 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
+// Rows of one register, with a factor for each element.
+template <class T, class P>
+HWY_NOINLINE void ScaleRegisters(const ScaleArgs &args) {
+  ForEachRow<T, double>(args,
+                        [ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
+                          if (HWY_LIKELY((ScaleRegister<T, P>(x, y, factor, ahead)))) return;
+                          ScaleSome<T, P>(x, 1, y, 1, kN, factor, 1);
+                        });
+}
+
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   if (FollowEachOther<T>(args)) {
@@ -228,13 +231,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
             ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
           });
     case Rows::kElements:
-      if (args.n == kN) {
-        return ForEachRow<T, double>(
-            args, [ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
-              if (HWY_LIKELY((ScaleRegister<T, P>(x, y, factor, ahead)))) return;
-              ScaleSome<T, P>(x, 1, y, 1, kN, factor, 1);
-            });
-      }
+      if (args.n == kN) return ScaleRegisters<T, P>(args);
       return ForEachRow<T, double>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
                     HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });

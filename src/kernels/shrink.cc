@@ -127,12 +127,28 @@ HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
   for (int64_t k = 0; k < kN; ++k) y[k] = factors[k] == 1.0 ? x[k] : results[k];
 }
 
+// kN elements of any numbers; returns how many stay alive.
+template <class T>
+HWY_NOINLINE int64_t ShrinkAny(const T *x, V threshold, V eps, T *y) {
+  const V factor = ShrinkFactor(hn::Abs(Load(x)), threshold, eps);
+  StoreShrunk(x, factor, y);
+  return CountAlive(factor);
+}
+
 // Up to kN elements; returns how many stay alive.
 template <class T, class L>
 HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V eps) {
-  const V factor = ShrinkFactor(hn::Abs(Load(x)), hn::Mul(Load(threshold), scale), eps);
-  StoreShrunk(x, factor, y);
-  return CountAlive(factor);
+  const V w = Load(x);
+  const V norm = hn::Abs(w);
+  const V limit = hn::Mul(Load(threshold), scale);
+  const V sum = hn::Add(norm, eps);
+  if (HWY_UNLIKELY(!hn::AllTrue(D(), hn::Lt(sum, hn::Inf(D()))))) {
+    return ShrinkAny(x, limit, eps, y);
+  }
+  const auto alive = hn::Gt(norm, limit);
+  const V factor = hn::Div(hn::Sub(sum, limit), sum);
+  Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
+  return static_cast<int64_t>(hn::CountTrue(D(), alive));
 }
 
 // One threshold for all is read from a register full of it.
@@ -245,69 +261,129 @@ int64_t DropAlike(const ElementArgs &args) {
 
 // --- blocks of a few elements across rows, one block an element of a row -----------------------
 
-// What blocks are multiplied by, given the sums of their squares, and an element of each of them.
+// What becomes of blocks, given their norms and thresholds. Usual norms are finite and far from the
+// end of the range.
 struct Soft {
   V scale, eps;
 
-  HWY_INLINE V Factor(V squares, V threshold) const {
-    return ShrinkFactor(hn::Sqrt(squares), hn::Mul(threshold, scale), eps);
+  HWY_INLINE V ThresholdOf(const double *threshold) const {
+    return hn::Mul(hn::LoadU(D(), threshold), scale);
   }
-  // `w` is what x holds; if all are `finite`, there are no bits that must be kept.
+  HWY_INLINE auto AreUsual(V norm) const { return hn::Lt(hn::Add(norm, eps), hn::Inf(D())); }
+
+  HWY_INLINE auto Alive(V norm, V threshold) const { return hn::Gt(norm, threshold); }
+  HWY_INLINE V UsualFactor(V norm, V threshold) const {
+    const V sum = hn::Add(norm, eps);
+    return hn::Div(hn::Sub(sum, threshold), sum);
+  }
+  template <class T, class MD>
+  static HWY_INLINE void WriteUsual(const T *, V w, MD alive, V factor, T *y) {
+    Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
+  }
+
+  HWY_INLINE V Factor(V norm, V threshold) const { return ShrinkFactor(norm, threshold, eps); }
   template <class T>
-  static HWY_INLINE void Write(const T *x, V w, bool finite, V factor, T *y) {
-    if (HWY_UNLIKELY(!finite)) return StoreShrunk(x, factor, y);
-    Store(hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(D())), hn::Mul(w, factor)), y);
+  static HWY_INLINE void Write(const T *x, V factor, T *y) {
+    StoreShrunk(x, factor, y);
   }
 };
 
 struct Hard {
-  // 1 or 0. Norms are compared as floats, and NaN survives.
-  HWY_INLINE V Factor(V squares, V threshold) const {
-    const V norm = hn::PromoteTo(D(), ToFloat(hn::Sqrt(squares)));
-    return hn::IfThenZeroElse(hn::Lt(norm, threshold), hn::Set(D(), 1.0));
+  HWY_INLINE V ThresholdOf(const double *threshold) const { return hn::LoadU(D(), threshold); }
+  HWY_INLINE auto AreUsual(V norm) const { return hn::Eq(norm, norm); }
+
+  // Norms are compared as floats, and NaN survives.
+  HWY_INLINE auto Alive(V norm, V threshold) const {
+    return hn::Ge(hn::PromoteTo(D(), ToFloat(norm)), threshold);
+  }
+  HWY_INLINE V UsualFactor(V, V) const { return hn::Set(D(), 1.0); }
+  template <class T, class MD>
+  static HWY_INLINE void WriteUsual(const T *x, V, MD alive, V one, T *y) {
+    StoreKept(x, hn::IfThenElseZero(alive, one), y);
+  }
+
+  HWY_INLINE V Factor(V norm, V threshold) const {
+    const auto below = hn::Lt(hn::PromoteTo(D(), ToFloat(norm)), threshold);
+    return hn::IfThenZeroElse(below, hn::Set(D(), 1.0));
   }
   template <class T>
-  static HWY_INLINE void Write(const T *x, V, bool, V factor, T *y) {
+  static HWY_INLINE void Write(const T *x, V factor, T *y) {
     StoreKept(x, factor, y);
   }
 };
 
-// kN blocks of kRows elements.
+// Registers of kN blocks of kRows elements.
 template <int64_t kRows, class T, class Op>
-HWY_INLINE int64_t ThresholdGroup(const ThresholdArgs &args, const Op &op, const std::byte *x,
-                                  const double *threshold) {
-  const T *row[kRows];
-  V w[kRows];
-  V squares = hn::Zero(D());
-  for (int64_t r = 0; r < kRows; ++r) {
-    row[r] = reinterpret_cast<const T *>(x + args.blocks.row[r]);
-    __builtin_prefetch(x + args.blocks.row[r] + args.blocks.ahead, 0, 2);
-    w[r] = Load(row[r]);
-    squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the sum is the same
+class BlocksAcross {
+ public:
+  BlocksAcross(const ThresholdArgs &args, const Op &op)
+      : op_(op), to_y_(args.to_y), ahead_(args.blocks.ahead) {
+    std::copy_n(args.blocks.row, kRows, row_);
   }
-  const V factor = op.Factor(squares, hn::LoadU(D(), threshold));
-  const bool finite = hn::AllTrue(D(), hn::Lt(squares, hn::Inf(D())));
-  for (int64_t r = 0; r < kRows; ++r) {
-    std::byte *y = const_cast<std::byte *>(x) + args.blocks.row[r] + args.to_y;
-    Op::Write(row[r], w[r], finite, factor, reinterpret_cast<T *>(y));
+
+  // `count` registers, steps apart; returns how many blocks stay.
+  HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const double *threshold,
+                         int64_t threshold_step, int64_t count) const {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
+      V w[kRows];
+      V squares = hn::Zero(D());
+      for (int64_t r = 0; r < kRows; ++r) {
+        __builtin_prefetch(x + row_[r] + ahead_, 0, 2);
+        w[r] = Load(Row(x, r));
+        squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the same sum
+      }
+      const V norm = hn::Sqrt(squares);
+      const V limit = op_.ThresholdOf(threshold);
+      if (HWY_UNLIKELY(!hn::AllTrue(D(), op_.AreUsual(norm)))) {
+        kept += Any(*this, x, norm, limit);
+        continue;
+      }
+      const auto alive = op_.Alive(norm, limit);
+      const V factor = op_.UsualFactor(norm, limit);
+      for (int64_t r = 0; r < kRows; ++r) Op::WriteUsual(Row(x, r), w[r], alive, factor, To(x, r));
+      kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
+    }
+    return kept;
   }
-  return CountAlive(factor);
-}
+
+ private:
+  // A register of any numbers. By value: what may be looked at elsewhere is read from memory again
+  // after every store.
+  static HWY_NOINLINE int64_t Any(const BlocksAcross blocks, const std::byte *x, V norm, V limit) {
+    const V factor = blocks.op_.Factor(norm, limit);
+    for (int64_t r = 0; r < kRows; ++r) Op::Write(blocks.Row(x, r), factor, blocks.To(x, r));
+    return CountAlive(factor);
+  }
+
+  HWY_INLINE const T *Row(const std::byte *x, int64_t r) const {
+    return reinterpret_cast<const T *>(x + row_[r]);
+  }
+  HWY_INLINE T *To(const std::byte *x, int64_t r) const {
+    return reinterpret_cast<T *>(const_cast<std::byte *>(x) + row_[r] + to_y_);
+  }
+
+  const Op op_;
+  int64_t row_[kRows];
+  int64_t to_y_;
+  int64_t ahead_;
+};
 
 template <int64_t kRows, class T, class Op>
-HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &given, const Op &op) {
-  const ThresholdArgs args = given;  // a copy that no store can change, as far as compilers know
-  const ReduceArgs &blocks = args.blocks;
-  int64_t alive = 0;
-  for (int64_t o = 0; o < blocks.outer.count; ++o) {
-    const std::byte *x = blocks.x + o * blocks.outer.step;
-    const double *threshold = args.threshold + o * blocks.outer.out;
-    for (int64_t j = 0; j < blocks.inner.count; j += kN) {
-      const std::byte *group = x + j * static_cast<int64_t>(sizeof(T));
-      alive += ThresholdGroup<kRows, T>(args, op, group, threshold + j);
-    }
+HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
+  constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
+  const BlocksAcross<kRows, T, Op> across(args, op);
+  const BlockRow inner = args.blocks.inner;
+  const BlockRow outer = args.blocks.outer;
+  if (inner.count == kN) {
+    return across.Run(args.blocks.x, outer.step, args.threshold, outer.out, outer.count);
   }
-  return alive;
+  int64_t kept = 0;
+  for (int64_t o = 0; o < outer.count; ++o) {
+    kept += across.Run(args.blocks.x + o * outer.step, kRegister, args.threshold + o * outer.out,
+                       kN, inner.count / kN);
+  }
+  return kept;
 }
 
 template <class T, class Op>
