@@ -39,17 +39,13 @@ inline constexpr int kMoments = 4;
 // and cubes in the range of double, f32 altogether.
 inline constexpr double kRange = 0x1p150;
 
-// One number for each lane of a group, or for each block of a batch.
-template <int64_t kCount>
-struct Numbers {
-  HWY_ALIGN double of[kCount];
+// One number for each block of a batch.
+struct Scalars {
+  HWY_ALIGN double of[kMostBlocks];
 
   HWY_INLINE V Load(int64_t r) const { return hn::Load(D(), of + r * kN); }
   HWY_INLINE void Store(int64_t r, V v) { hn::Store(v, D(), of + r * kN); }
 };
-
-using GroupNumbers = Numbers<kLanes>;
-using Scalars = Numbers<kMostBlocks>;
 
 // kLanes partial sums for each block of a batch.
 struct Partials {
@@ -70,10 +66,12 @@ HWY_INLINE V Number(PanelOutcome outcome) {
   return hn::Set(D(), static_cast<double>(outcome));
 }
 
-// The elements of one block along rows, or of kLanes blocks across them.
-struct Group {
+// The elements of a batch in groups: of one block along rows, or of kLanes blocks across them.
+struct Groups {
   double *w;
   const double *h;
+  int64_t count;
+  int64_t step;  // doubles between groups
   int64_t rows;
   int64_t row_step;
 };
@@ -81,6 +79,7 @@ struct Group {
 // Compensated sum of what `chain(first row, last row)` adds up.
 template <class Chain>
 HWY_INLINE V SumOfChains(int64_t rows, Chain chain) {
+  if (rows <= kChain) return chain(0, rows);
   V total = hn::Zero(D());
   V lost = hn::Zero(D());
   for (int64_t row = 0; row < rows; row += kChain) {
@@ -93,68 +92,63 @@ HWY_INLINE V SumOfChains(int64_t rows, Chain chain) {
   return hn::Add(total, lost);
 }
 
-// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w.
-HWY_INLINE void SumNorms(const Group &group, double *const *out) {
-  for (int64_t r = 0; r < kRegisters; ++r) {
-    V weights = hn::Zero(D());
-    V cubes = hn::Zero(D());
-    V fourths = hn::Zero(D());
-    const V products = SumOfChains(group.rows, [&](int64_t row, int64_t end) HWY_ATTR {
-      V chain = hn::Zero(D());
-      for (; row < end; ++row) {
-        const int64_t at = row * group.row_step + r * kN;
-        const V w = hn::LoadU(D(), group.w + at);
-        const V h = hn::LoadU(D(), group.h + at);
-        const V c = hn::Mul(h, w);
-        const V square = hn::Mul(c, c);
-        weights = hn::Add(weights, hn::Mul(w, w));
-        const V cube = hn::Mul(square, h);
-        cubes = hn::Add(cubes, cube);
-        fourths = hn::Add(fourths, hn::Mul(cube, h));
-        chain = hn::Add(chain, square);
-      }
-      return chain;
-    });
-    hn::StoreU(weights, D(), out[0] + r * kN);
-    hn::StoreU(products, D(), out[1] + r * kN);
-    hn::StoreU(cubes, D(), out[2] + r * kN);
-    hn::StoreU(fourths, D(), out[3] + r * kN);
-  }
+// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group.
+HWY_INLINE void NormsOfRegister(const double *w, const double *h, int64_t rows, int64_t row_step,
+                                V *sums) {
+  V weights = hn::Zero(D());
+  V cubes = hn::Zero(D());
+  V fourths = hn::Zero(D());
+  const V products = SumOfChains(rows, [&](int64_t row, int64_t end) HWY_ATTR {
+    V chain = hn::Zero(D());
+    for (; row < end; ++row) {
+      const V weight = hn::LoadU(D(), w + row * row_step);
+      const V metric = hn::LoadU(D(), h + row * row_step);
+      const V c = hn::Mul(metric, weight);
+      const V square = hn::Mul(c, c);
+      weights = hn::Add(weights, hn::Mul(weight, weight));
+      const V cube = hn::Mul(square, metric);
+      cubes = hn::Add(cubes, cube);
+      fourths = hn::Add(fourths, hn::Mul(cube, metric));
+      chain = hn::Add(chain, square);
+    }
+    return chain;
+  });
+  sums[0] = weights;
+  sums[1] = products;
+  sums[2] = cubes;
+  sums[3] = fourths;
 }
 
-// Lanes of sum q^2 p^k, k = 0 to 3.
-HWY_INLINE void SumMoments(const Group &group, const double *nus, double *const *out) {
+// Lanes of sum q^2 p^k, k = 0 to 3, of one register of a group.
+HWY_INLINE void MomentsOfRegister(const double *w, const double *h, int64_t rows, int64_t row_step,
+                                  V nu, V *sums) {
   const V one = hn::Set(D(), 1.0);
-  for (int64_t r = 0; r < kRegisters; ++r) {
-    const V nu = hn::LoadU(D(), nus + r * kN);
-    V first = hn::Zero(D());
-    V second = hn::Zero(D());
-    V third = hn::Zero(D());
-    const V squares = SumOfChains(group.rows, [&](int64_t row, int64_t end) HWY_ATTR {
-      V chain = hn::Zero(D());
-      for (; row < end; ++row) {
-        const int64_t at = row * group.row_step + r * kN;
-        const V h = hn::LoadU(D(), group.h + at);
-        const V c = hn::Mul(h, hn::LoadU(D(), group.w + at));
-        const V shrink = hn::Div(one, hn::Add(hn::Mul(h, nu), one));
-        const V p = hn::Sub(one, shrink);
-        const V q = hn::Mul(c, shrink);
-        const V term0 = hn::Mul(q, q);
-        const V term1 = hn::Mul(term0, p);
-        const V term2 = hn::Mul(term1, p);
-        const V term3 = hn::Mul(term2, p);
-        chain = hn::Add(chain, term0);
-        first = hn::Add(first, term1);
-        second = hn::Add(second, term2);
-        third = hn::Add(third, term3);
-      }
-      return chain;
-    });
-    hn::StoreU(squares, D(), out[0] + r * kN);
-    hn::StoreU(first, D(), out[1] + r * kN);
-    hn::StoreU(second, D(), out[2] + r * kN);
-    hn::StoreU(third, D(), out[3] + r * kN);
-  }
+  V first = hn::Zero(D());
+  V second = hn::Zero(D());
+  V third = hn::Zero(D());
+  const V squares = SumOfChains(rows, [&](int64_t row, int64_t end) HWY_ATTR {
+    V chain = hn::Zero(D());
+    for (; row < end; ++row) {
+      const V metric = hn::LoadU(D(), h + row * row_step);
+      const V c = hn::Mul(metric, hn::LoadU(D(), w + row * row_step));
+      const V shrink = hn::Div(one, hn::Add(hn::Mul(metric, nu), one));
+      const V p = hn::Sub(one, shrink);
+      const V q = hn::Mul(c, shrink);
+      const V term0 = hn::Mul(q, q);
+      const V term1 = hn::Mul(term0, p);
+      const V term2 = hn::Mul(term1, p);
+      const V term3 = hn::Mul(term2, p);
+      chain = hn::Add(chain, term0);
+      first = hn::Add(first, term1);
+      second = hn::Add(second, term2);
+      third = hn::Add(third, term3);
+    }
+    return chain;
+  });
+  sums[0] = squares;
+  sums[1] = first;
+  sums[2] = second;
+  sums[3] = third;
 }
 
 // Adds up the lanes of kLanes blocks: neighbours first, the same tree on every target.
@@ -172,15 +166,138 @@ HWY_INLINE void Fold(const double *partial, double *sums) {
   }
 }
 
+// Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic.
+class ReadAhead {
+ public:
+  HWY_INLINE ReadAhead(const ReadSoon &soon, int64_t times)
+      : row_(soon.first),
+        line_(soon.first),
+        end_(soon.first + soon.bytes),
+        row_step_(soon.row_step),
+        rows_(soon.bytes > 0 ? soon.rows : 0),
+        lines_((rows_ * ((soon.bytes + kLine - 1) / kLine) + times - 1) / times) {}
+
+  HWY_INLINE void AskForSome() {
+    for (int64_t i = 0; i < lines_ && rows_ > 0; ++i) {
+      __builtin_prefetch(line_, 0, 2);
+      line_ += kLine;
+      if (line_ < end_) continue;
+      row_ += row_step_;
+      end_ += row_step_;
+      line_ = row_;
+      --rows_;
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+
+  const std::byte *row_;
+  const std::byte *line_;
+  const std::byte *end_;  // of the row
+  int64_t row_step_;
+  int64_t rows_;   // left
+  int64_t lines_;  // at a time
+};
+
+// What the lanes of a register of a group stand for: one block, or one each.
+template <bool kAcross>
+HWY_INLINE V LanesOf(const double *numbers, int64_t group, int64_t r) {
+  if constexpr (kAcross) {
+    return hn::LoadU(D(), numbers + group * kLanes + r * kN);
+  } else {
+    return hn::Set(D(), numbers[group]);
+  }
+}
+
+template <bool kAcross>
+HWY_INLINE bool AnyClimbs(const double *climbing, int64_t group) {
+  V most = LanesOf<kAcross>(climbing, group, 0);
+  for (int64_t r = 1; kAcross && r < kRegisters; ++r) {
+    most = hn::Max(most, LanesOf<kAcross>(climbing, group, r));
+  }
+  return !hn::AllFalse(D(), hn::Gt(most, hn::Zero(D())));
+}
+
+// Sums over the elements of groups, kLanes of each kind from out[kind] on; groups whose roots have
+// been found are left out. `of_register(w, h, rows, row step, nu, sums)` are those of a register.
+template <bool kAcross, class OfRegister>
+HWY_INLINE void SumGroups(const Groups groups, const double *nu, const double *climbing,
+                          double *const *out, ReadAhead *soon, OfRegister of_register) {
+  for (int64_t g = 0; g < groups.count; ++g) {
+    if (soon) soon->AskForSome();
+    if (!AnyClimbs<kAcross>(climbing, g)) continue;
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const int64_t at = g * groups.step + r * kN;
+      V sums[kMoments];
+      of_register(groups.w + at, groups.h + at, groups.rows, groups.row_step,
+                  LanesOf<kAcross>(nu, g, r), sums);
+      for (int k = 0; k < kMoments; ++k) hn::StoreU(sums[k], D(), out[k] + g * kLanes + r * kN);
+    }
+  }
+}
+
+// Functions of their own, because registers are few.
+template <bool kAcross>
+HWY_NOINLINE void SumNorms(const Groups &groups, const double *nu, const double *climbing,
+                           double *const *out, ReadAhead *soon) {
+  SumGroups<kAcross>(groups, nu, climbing, out, soon,
+                     [](const double *w, const double *h, int64_t rows, int64_t row_step, V,
+                        V *sums) HWY_ATTR { NormsOfRegister(w, h, rows, row_step, sums); });
+}
+template <bool kAcross>
+HWY_NOINLINE void SumMoments(const Groups &groups, const double *nu, const double *climbing,
+                             double *const *out, ReadAhead *soon) {
+  SumGroups<kAcross>(groups, nu, climbing, out, soon,
+                     [](const double *w, const double *h, int64_t rows, int64_t row_step, V nus,
+                        V *sums) HWY_ATTR { MomentsOfRegister(w, h, rows, row_step, nus, sums); });
+}
+
+template <class Choose>
+HWY_INLINE void ShrinkRows(double *w, const double *h, int64_t rows, int64_t row_step, V nu,
+                           Choose choose) {
+  const V one = hn::Set(D(), 1.0);
+  for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
+    const V weight = hn::LoadU(D(), w);
+    const V ratio = hn::Mul(hn::LoadU(D(), h), nu);
+    const V x = hn::Div(hn::Mul(weight, ratio), hn::Add(ratio, one));
+    hn::StoreU(choose(x, weight), D(), w);
+  }
+}
+
+// w becomes w h nu / (1 + h nu) in blocks that live, +0 in dead ones.
+template <bool kAcross>
+HWY_NOINLINE void ShrinkGroups(const Groups &given, const double *nus, const double *outcomes) {
+  const Groups groups = given;  // a copy that no store can change, as far as compilers know
+  for (int64_t i = 0; i < groups.count * kRegisters; ++i) {
+    const int64_t g = i / kRegisters;
+    const int64_t r = i % kRegisters;
+    double *w = groups.w + g * groups.step + r * kN;
+    const double *h = groups.h + g * groups.step + r * kN;
+    const V nu = LanesOf<kAcross>(nus, g, r);
+    const V outcome = LanesOf<kAcross>(outcomes, g, r);
+    const M dead = hn::Eq(outcome, Number(kPanelDead));
+    const M shrunk =
+        hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
+    if (hn::AllTrue(D(), shrunk)) {
+      ShrinkRows(w, h, groups.rows, groups.row_step, nu, [](V x, V) HWY_ATTR { return x; });
+    } else {
+      ShrinkRows(w, h, groups.rows, groups.row_step, nu, [&](V x, V weight) HWY_ATTR {
+        return hn::IfThenZeroElse(dead, hn::IfThenElse(shrunk, x, weight));
+      });
+    }
+  }
+}
+
 // Are conditioners of the lanes of a group within kRange? `of` is set to 1 or 0.
-HWY_INLINE void CheckRange(const Group &group, double *of) {
+HWY_INLINE void CheckRange(const Groups &groups, int64_t group, double *of) {
   for (int64_t r = 0; r < kRegisters; ++r) {
     V least = hn::Set(D(), 1.0);
     V most = hn::Set(D(), 1.0);
-    for (int64_t row = 0; row < group.rows; ++row) {
-      const V h = hn::LoadU(D(), group.h + row * group.row_step + r * kN);
-      least = hn::Min(least, h);
-      most = hn::Max(most, h);
+    const double *h = groups.h + group * groups.step + r * kN;
+    for (int64_t row = 0; row < groups.rows; ++row, h += groups.row_step) {
+      least = hn::Min(least, hn::LoadU(D(), h));
+      most = hn::Max(most, hn::LoadU(D(), h));
     }
     const M in_range =
         hn::And(hn::Ge(least, hn::Set(D(), 1.0 / kRange)), hn::Le(most, hn::Set(D(), kRange)));
@@ -188,152 +305,19 @@ HWY_INLINE void CheckRange(const Group &group, double *of) {
   }
 }
 
-// Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic.
-class ReadAhead {
- public:
-  HWY_INLINE ReadAhead(const ReadSoon &soon, int64_t times)
-      : soon_(soon),
-        row_lines_((soon.bytes + kLine - 1) / kLine),
-        lines_((soon.rows * row_lines_ + times - 1) / times) {}
-
-  HWY_INLINE void AskForSome() {
-    for (int64_t i = 0; i < lines_ && row_ < soon_.rows; ++i) {
-      __builtin_prefetch(soon_.first + row_ * soon_.row_step + line_ * kLine, 0, 2);
-      if (++line_ < row_lines_) continue;
-      line_ = 0;
-      ++row_;
+// 1 where conditioners of a block are within kRange.
+template <bool kAcross>
+HWY_NOINLINE void FindRanges(const Groups &groups, double *in_range) {
+  for (int64_t g = 0; g < groups.count; ++g) {
+    if constexpr (kAcross) {
+      CheckRange(groups, g, in_range + g * kLanes);
+    } else {
+      HWY_ALIGN double lanes[kLanes];
+      CheckRange(groups, g, lanes);
+      in_range[g] = *std::min_element(lanes, lanes + kLanes);
     }
   }
-
- private:
-  static constexpr int64_t kLine = 64;
-
-  ReadSoon soon_;
-  int64_t row_lines_;
-  int64_t lines_;  // at a time
-  int64_t row_ = 0;
-  int64_t line_ = 0;  // of the row
-};
-
-// A batch of a panel, and what is done to all of its elements. Groups are of one block, or of kLanes
-// if blocks lie across.
-class Blocks {
- public:
-  HWY_INLINE Blocks(const ConditionedPanel &panel, int64_t first, int64_t count)
-      : panel_(panel), first_(first), count_(count), width_(panel.across ? kLanes : 1) {}
-
-  // batch->moment becomes the sums of SumNorms.
-  HWY_INLINE void Norms(Batch *batch, ReadAhead *soon) const {
-    Sum(batch, soon, [&](const Group &group, const double *, double *const *out) HWY_ATTR {
-      SumNorms(group, out);
-    });
-  }
-
-  // batch->moment becomes the sums of SumMoments at batch->nu.
-  HWY_INLINE void Moments(Batch *batch, ReadAhead *soon) const {
-    Sum(batch, soon, [&](const Group &group, const double *nu, double *const *out) HWY_ATTR {
-      SumMoments(group, nu, out);
-    });
-  }
-
-  // 1 where conditioners are within kRange.
-  HWY_INLINE void InRange(Scalars *result) const {
-    std::fill_n(result->of, kMostBlocks, 1.0);
-    if (!panel_.wide) return;
-    for (int64_t b = 0; b < count_; b += width_) {
-      GroupNumbers lanes;
-      CheckRange(GroupOf(b), lanes.of);
-      if (panel_.across) {
-        std::copy_n(lanes.of, kLanes, result->of + b);
-      } else {
-        result->of[b] = *std::min_element(lanes.of, lanes.of + kLanes);
-      }
-    }
-  }
-
-  // w becomes w h nu / (1 + h nu) in blocks that live, +0 in dead ones.
-  HWY_INLINE void Shrink(const Batch &batch) const {
-    for (int64_t b = 0; b < count_; b += width_) {
-      const GroupNumbers nu = LanesOf(batch.nu, b);
-      const GroupNumbers outcome = LanesOf(batch.outcome, b);
-      ShrinkGroup(GroupOf(b), nu, outcome);
-    }
-  }
-
- private:
-  HWY_INLINE Group GroupOf(int64_t block) const {
-    const int64_t at = (first_ + block) * panel_.block_step;
-    return {panel_.w + at, panel_.h + at, panel_.rows, panel_.row_step};
-  }
-
-  // What the lanes of the group at `block` stand for.
-  HWY_INLINE GroupNumbers LanesOf(const Scalars &scalars, int64_t block) const {
-    GroupNumbers lanes;
-    for (int64_t r = 0; r < kRegisters; ++r) {
-      lanes.Store(r, panel_.across ? hn::Load(D(), scalars.of + block + r * kN)
-                                   : hn::Set(D(), scalars.of[block]));
-    }
-    return lanes;
-  }
-
-  HWY_INLINE bool AnyClimbs(const Batch &batch, int64_t block) const {
-    const double *climbing = batch.climbing.of + block;
-    return std::any_of(climbing, climbing + width_, [](double one) { return one > 0.0; });
-  }
-
-  // Groups whose roots have been found are left out.
-  template <class Fn>
-  HWY_INLINE void Sum(Batch *batch, ReadAhead *soon, Fn fn) const {
-    for (int64_t b = 0; b < count_; b += width_) {
-      if (soon) soon->AskForSome();
-      if (!AnyClimbs(*batch, b)) continue;
-      double *out[kMoments];
-      for (int k = 0; k < kMoments; ++k) {
-        out[k] = panel_.across ? batch->moment[k].of + b : batch->partial[k].of[b];
-      }
-      fn(GroupOf(b), LanesOf(batch->nu, b).of, out);
-    }
-    if (panel_.across) return;
-    for (int64_t b = 0; b < count_; b += kLanes) {
-      for (int k = 0; k < kMoments; ++k) Fold(batch->partial[k].of[b], batch->moment[k].of + b);
-    }
-  }
-
-  static HWY_INLINE void ShrinkGroup(const Group &group, const GroupNumbers &nus,
-                                     const GroupNumbers &outcomes) {
-    for (int64_t r = 0; r < kRegisters; ++r) {
-      const V nu = nus.Load(r);
-      const V outcome = outcomes.Load(r);
-      const M dead = hn::Eq(outcome, Number(kPanelDead));
-      const M shrunk =
-          hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
-      if (hn::AllTrue(D(), shrunk)) {
-        ShrinkRows(group, r, nu, [](V x, V) HWY_ATTR { return x; });
-      } else {
-        ShrinkRows(group, r, nu, [&](V x, V w) HWY_ATTR {
-          return hn::IfThenZeroElse(dead, hn::IfThenElse(shrunk, x, w));
-        });
-      }
-    }
-  }
-
-  template <class Choose>
-  static HWY_INLINE void ShrinkRows(const Group &group, int64_t r, V nu, Choose choose) {
-    const V one = hn::Set(D(), 1.0);
-    for (int64_t row = 0; row < group.rows; ++row) {
-      const int64_t at = row * group.row_step + r * kN;
-      const V w = hn::LoadU(D(), group.w + at);
-      const V ratio = hn::Mul(hn::LoadU(D(), group.h + at), nu);
-      const V x = hn::Div(hn::Mul(w, ratio), hn::Add(ratio, one));
-      hn::StoreU(choose(x, w), D(), group.w + at);
-    }
-  }
-
-  const ConditionedPanel &panel_;
-  const int64_t first_;
-  const int64_t count_;
-  const int64_t width_;
-};
+}
 
 // Decides what needs no root, and finds a start and bounds for the rest.
 //
@@ -345,19 +329,20 @@ class Blocks {
 HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   const V zero = hn::Zero(D());
   const V one = hn::Set(D(), 1.0);
-  const V two = hn::Set(D(), 2.0);
   const V t = batch->threshold.Load(r);
   const V weights = batch->moment[0].Load(r);
   const V products = batch->moment[1].Load(r);
   const V norm = hn::Sqrt(products);
   const V tau = hn::Div(norm, t);
-  const V rms = hn::Div(norm, hn::Sqrt(weights));
-  const V slope = hn::Max(hn::Div(hn::Div(batch->moment[2].Load(r), products), rms), one);
   const V excess = hn::Sub(tau, one);
+  const V inverse_rms = hn::Div(hn::Sqrt(weights), norm);
+  const V inverse_products = hn::Div(one, products);
 
-  const V mean = hn::Div(batch->moment[2].Load(r), products);
-  const V variance = hn::Div(
-      hn::Sub(hn::Div(batch->moment[3].Load(r), products), hn::Mul(mean, mean)), hn::Mul(rms, rms));
+  const V mean = hn::Mul(hn::Mul(batch->moment[2].Load(r), inverse_products), inverse_rms);
+  const V square = hn::Mul(hn::Mul(batch->moment[3].Load(r), inverse_products),
+                           hn::Mul(inverse_rms, inverse_rms));
+  const V variance = hn::Sub(square, hn::Mul(mean, mean));
+  const V slope = hn::Max(mean, one);
   const V steepness = hn::Sub(slope, one);
   const V bend = hn::Div(hn::Mul(hn::Set(D(), 1.5), variance), steepness);
   const V bounded = hn::Min(hn::Max(bend, hn::Set(D(), 0.01)), hn::Set(D(), 100.0));
@@ -365,16 +350,17 @@ HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   // d z^2 + 2 half z = excess
   const V half = hn::Mul(hn::Sub(slope, hn::Mul(d, excess)), hn::Set(D(), 0.5));
   const V root = hn::Sqrt(hn::Add(hn::Mul(half, half), hn::Mul(d, excess)));
-  const V modelled = hn::IfThenElse(hn::Gt(half, zero), hn::Div(excess, hn::Add(root, half)),
-                                    hn::Div(hn::Sub(root, half), d));
+  const M rises = hn::Gt(half, zero);
+  const V modelled = hn::Div(hn::IfThenElse(rises, excess, hn::Sub(root, half)),
+                             hn::IfThenElse(rises, hn::Add(root, half), d));
   // Conditioners that differ by orders of magnitude are not like that: from above, a first step
   // finds the lower bound that the asymptote gives.
   const V z = hn::IfThenElse(hn::Gt(slope, hn::Set(D(), 16.0)), excess, modelled);
   const V least = hn::Div(excess, slope);
-  batch->nu.Store(r, hn::Div(hn::Min(hn::Max(z, least), excess), rms));
+  batch->nu.Store(r, hn::Mul(hn::Min(hn::Max(z, least), excess), inverse_rms));
   // Factors of 2, because the excess may have lost bits.
-  batch->low.Store(r, hn::Div(least, hn::Add(rms, rms)));
-  batch->high.Store(r, hn::Div(hn::Mul(excess, two), rms));
+  batch->low.Store(r, hn::Mul(least, hn::Mul(inverse_rms, hn::Set(D(), 0.5))));
+  batch->high.Store(r, hn::Mul(excess, hn::Mul(inverse_rms, hn::Set(D(), 2.0))));
 
   const V infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
   const M plain_weights =
@@ -475,24 +461,45 @@ HWY_INLINE bool Climbs(const Batch &batch, int64_t registers) {
   return !hn::AllFalse(D(), hn::Gt(any, hn::Zero(D())));
 }
 
+// batch->moment becomes the sums of a kernel over the elements of `count` blocks.
+template <bool kAcross, class Kernel>
+HWY_INLINE void TakeSums(Kernel sum, const Groups &groups, int64_t count, ReadAhead *soon,
+                         Batch *batch) {
+  double *out[kMoments];
+  for (int k = 0; k < kMoments; ++k) {
+    out[k] = kAcross ? batch->moment[k].of : batch->partial[k].of[0];
+  }
+  sum(groups, batch->nu.of, batch->climbing.of, out, soon);
+  if (kAcross) return;
+  for (int64_t b = 0; b < count; b += kLanes) {
+    for (int k = 0; k < kMoments; ++k) Fold(batch->partial[k].of[b], batch->moment[k].of + b);
+  }
+}
+
+template <bool kAcross>
 HWY_INLINE void SolveBatch(const ConditionedPanel &panel, int64_t first, int64_t count,
                            ReadAhead *soon, Batch *batch) {
-  const Blocks blocks(panel, first, count);
+  constexpr int64_t kWidth = kAcross ? kLanes : 1;  // blocks in a group
+  const int64_t at = first * panel.block_step;
+  const Groups groups = {
+      panel.w + at, panel.h + at,  (count + kWidth - 1) / kWidth, kWidth * panel.block_step,
+      panel.rows,   panel.row_step};
   const int64_t registers = (count + kN - 1) / kN;
   std::copy_n(panel.threshold + first, count, batch->threshold.of);
   std::fill_n(batch->climbing.of, kMostBlocks, 1.0);
-  blocks.Norms(batch, &soon[0]);
+  TakeSums<kAcross>(SumNorms<kAcross>, groups, count, &soon[0], batch);
   Scalars in_range;
-  blocks.InRange(&in_range);
+  std::fill_n(in_range.of, kMostBlocks, 1.0);
+  if (panel.wide) FindRanges<kAcross>(groups, in_range.of);
   for (int64_t r = 0; r < registers; ++r) StartRegister(r, in_range.Load(r), batch);
   // Lanes without a block: what they hold is of no use to anyone.
   std::fill_n(batch->climbing.of + count, kMostBlocks - count, 0.0);
   for (int i = 0; i < panel.max_iter && Climbs(*batch, registers); ++i) {
-    blocks.Moments(batch, i == 0 ? &soon[1] : nullptr);
+    TakeSums<kAcross>(SumMoments<kAcross>, groups, count, i == 0 ? &soon[1] : nullptr, batch);
     for (int64_t r = 0; r < registers; ++r) StepRegister(r, panel.tolerance, batch);
   }
   for (int64_t r = 0; r < registers; ++r) SettleRegister(r, batch);
-  blocks.Shrink(*batch);
+  ShrinkGroups<kAcross>(groups, batch->nu.of, batch->outcome.of);
   for (int64_t b = 0; b < count; ++b) {
     panel.outcome[first + b] = static_cast<PanelOutcome>(batch->outcome.of[b]);
   }
@@ -505,14 +512,20 @@ HWY_INLINE int64_t BlocksPerBatch(const ConditionedPanel &panel) {
   return HWY_MAX(kLanes, HWY_MIN(blocks, kMostBlocks));
 }
 
-void SolvePanel(const ConditionedPanel &panel) {
+template <bool kAcross>
+HWY_NOINLINE void SolveBatches(const ConditionedPanel &panel) {
   Batch batch = {};
   const int64_t step = BlocksPerBatch(panel);
-  const int64_t groups = panel.across ? (panel.blocks + kLanes - 1) / kLanes : panel.blocks;
+  const int64_t groups = kAcross ? (panel.blocks + kLanes - 1) / kLanes : panel.blocks;
   ReadAhead soon[2] = {ReadAhead(panel.soon[0], groups), ReadAhead(panel.soon[1], groups)};
   for (int64_t first = 0; first < panel.blocks; first += step) {
-    SolveBatch(panel, first, HWY_MIN(step, panel.blocks - first), soon, &batch);
+    SolveBatch<kAcross>(panel, first, HWY_MIN(step, panel.blocks - first), soon, &batch);
   }
+}
+
+void SolvePanel(const ConditionedPanel &panel) {
+  if (panel.across) return SolveBatches<true>(panel);
+  SolveBatches<false>(panel);
 }
 
 void FillConditionedPanel(Kernels *table) {
