@@ -14,8 +14,34 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
+// Short rows of whole registers, neighbours here and there. Longer ones are read ahead of the
+// processor, which would ask for rows of others here.
+HWY_INLINE bool AreFewRegisters(const BoxArgs &args) {
+  constexpr int64_t kMost = 512;
+  return args.step == 1 && args.panel_step == 1 && args.n % kN == 0 && args.n <= kMost;
+}
+
+template <class T>
+HWY_NOINLINE void GatherRegisters(const BoxArgs args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
+    double *panel = args.panel + row * args.panel_row_step;
+    for (int64_t i = 0; i < args.n; i += kN) hn::StoreU(Load(x + i), D(), panel + i);
+  }
+}
+
+template <class T>
+HWY_NOINLINE void ScatterRegisters(const BoxArgs args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    T *y = reinterpret_cast<T *>(args.x + row * args.row_step);
+    const double *panel = args.panel + row * args.panel_row_step;
+    for (int64_t i = 0; i < args.n; i += kN) Store(hn::LoadU(D(), panel + i), y + i);
+  }
+}
+
 template <class T>
 void Gather(const BoxArgs &args) {
+  if (AreFewRegisters(args)) return GatherRegisters<T>(args);
   for (int64_t row = 0; row < args.rows; ++row) {
     ToDoubles(reinterpret_cast<const T *>(args.x + row * args.row_step), args.n, args.step,
               args.panel + row * args.panel_row_step, args.panel_step);
@@ -24,6 +50,7 @@ void Gather(const BoxArgs &args) {
 
 template <class T>
 void Scatter(const BoxArgs &args) {
+  if (AreFewRegisters(args)) return ScatterRegisters<T>(args);
   for (int64_t row = 0; row < args.rows; ++row) {
     FromDoubles(args.panel + row * args.panel_row_step, args.n, args.panel_step,
                 reinterpret_cast<T *>(args.x + row * args.row_step), args.step);
