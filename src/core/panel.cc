@@ -34,7 +34,7 @@ bool lies_across(const Grid &grid) {
 }
 
 // Operand 0 is memory, operand 1 the panel. Neighbours in the panel go inside if they are near in
-// memory too; and rows of whole cache lines are visited block by block, because those that are
+// memory too. Rows of a cache line or more are visited in the order of the panel: those that are
 // neighbours in memory lie in the panel where they drive each other from the cache.
 Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_extent,
               const Extents &block_step, const PanelLayout &layout) {
@@ -49,9 +49,10 @@ Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_e
   }
   nest.compile();
   nest.pad_to(2);
-  const bool are_lines =
+  const bool spans_a_line =
       nest[0].step[1] == kDouble && nest[0].extent * nest[0].step[0] >= kCacheLine;
-  if (are_lines && nest.count() > 2 && nest[2].step[1] < nest[1].step[1]) nest.move(2, 1);
+  const bool panel_differs = nest.count() > 2 && nest[2].step[1] < nest[1].step[1];
+  if (spans_a_line && panel_differs && !layout.across) nest.move(2, 1);
   const bool near = nest[1].step[1] == kDouble && nest[1].step[0] <= kCacheLine;
   if (nest[0].step[1] != kDouble && near) nest.move(1, 0);
   return nest;

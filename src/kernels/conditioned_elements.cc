@@ -17,8 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-using M = hn::Mask<D>;
-
 // Processors do not look beyond a page of their own accord.
 inline constexpr int64_t kAheadBytes = 4096;
 
@@ -80,17 +78,18 @@ HWY_NOINLINE int64_t ShrinkFew(const ConditionedElementsArgs &args, int64_t i, i
   return kept;
 }
 
-// Whole registers of neighbours from `i` on that are plain: neither NaN nor so near to the
-// threshold that the product may have been rounded across it. Moves `i` to the first that is not.
-// `threshold(i)` are those of a register.
+// Whole registers of neighbours from `*next` on that are plain: neither NaN nor so near to the
+// threshold that the product may have been rounded across it. Moves `*next` to the first that is
+// not. `threshold(i)` are those of a register.
 template <class T, class H, class Threshold>
 HWY_INLINE int64_t ShrinkPlain(const ConditionedElementsArgs &args, const Threshold threshold,
                                int64_t *next) {
   const Row<T, H> row(args);
+  const int64_t n = args.n;
   const V infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
   int64_t kept = 0;
   int64_t i = *next;
-  for (; i + kN <= args.n; i += kN) {
+  for (; i + kN <= n; i += kN) {
     hwy::Prefetch(reinterpret_cast<const std::byte *>(row.x + i) + kAheadBytes);
     hwy::Prefetch(reinterpret_cast<const std::byte *>(row.h + i) + kAheadBytes);
     const V t = threshold(i);
@@ -111,16 +110,16 @@ HWY_INLINE int64_t ShrinkPlain(const ConditionedElementsArgs &args, const Thresh
 }
 
 template <class T, class H>
-HWY_NOINLINE int64_t ShrinkPlainByOne(const ConditionedElementsArgs given, int64_t *next) {
-  const V t = hn::Set(D(), *given.threshold);
+HWY_NOINLINE int64_t ShrinkPlainByOne(const ConditionedElementsArgs &args, int64_t *next) {
+  const V t = hn::Set(D(), *args.threshold);
   return ShrinkPlain<T, H>(
-      given, [t](int64_t) HWY_ATTR { return t; }, next);
+      args, [t](int64_t) HWY_ATTR { return t; }, next);
 }
 template <class T, class H>
-HWY_NOINLINE int64_t ShrinkPlainByEach(const ConditionedElementsArgs given, int64_t *next) {
-  const double *t = given.threshold;
+HWY_NOINLINE int64_t ShrinkPlainByEach(const ConditionedElementsArgs &args, int64_t *next) {
+  const double *t = args.threshold;
   return ShrinkPlain<T, H>(
-      given, [t](int64_t i) HWY_ATTR { return hn::LoadU(D(), t + i); }, next);
+      args, [t](int64_t i) HWY_ATTR { return hn::LoadU(D(), t + i); }, next);
 }
 
 template <class T, class H>

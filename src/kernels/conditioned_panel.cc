@@ -26,7 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-using M = hn::Mask<D>;
 inline constexpr int64_t kRegisters = kLanes / kN;
 inline constexpr int64_t kMostBlocks = 4 * kLanes;  // of a batch
 inline constexpr int64_t kBatchElements = 2048;
@@ -49,7 +48,7 @@ struct Scalars {
 
 // kLanes partial sums for each block of a batch.
 struct Partials {
-  HWY_ALIGN double of[kMostBlocks][kLanes];
+  HWY_ALIGN double of[kMostBlocks * kLanes];
 };
 
 struct Batch {
@@ -237,7 +236,7 @@ HWY_INLINE void SumGroups(const Groups groups, const double *nu, const double *c
   }
 }
 
-// Functions of their own, because registers are few.
+// Not inlined into what solves a batch, where other loops would take their registers.
 template <bool kAcross>
 HWY_NOINLINE void SumNorms(const Groups &groups, const double *nu, const double *climbing,
                            double *const *out, ReadAhead *soon) {
@@ -321,7 +320,7 @@ HWY_NOINLINE void FindRanges(const Groups &groups, double *in_range) {
 
 // Decides what needs no root, and finds a start and bounds for the rest.
 //
-// With N = ||c|| and z = nu N / ||w||, f(z) = N / ||q|| is concave: it rises from 1 with a slope
+// With N = ||c||, rms = N / ||w|| and z = nu rms, f(z) = N / ||q|| is concave: it rises from 1 with a slope
 // R = sum c^2 h ||w|| / N^3 >= 1, bends by f'' = -3 V, V the variance of h ||w|| / N under weights
 // c^2, and nears a slope of 1. f = (1 + (R + D) z + D z^2) / (1 + D z) has all of this for
 // D = 3 V / (2 (R - 1)), which is 1 for h that hardly differ; f = N / t is a quadratic equation. The
@@ -339,9 +338,9 @@ HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   const V inverse_products = hn::Div(one, products);
 
   const V mean = hn::Mul(hn::Mul(batch->moment[2].Load(r), inverse_products), inverse_rms);
-  const V square = hn::Mul(hn::Mul(batch->moment[3].Load(r), inverse_products),
-                           hn::Mul(inverse_rms, inverse_rms));
-  const V variance = hn::Sub(square, hn::Mul(mean, mean));
+  const V mean_square = hn::Mul(hn::Mul(batch->moment[3].Load(r), inverse_products),
+                                hn::Mul(inverse_rms, inverse_rms));
+  const V variance = hn::Sub(mean_square, hn::Mul(mean, mean));
   const V slope = hn::Max(mean, one);
   const V steepness = hn::Sub(slope, one);
   const V bend = hn::Div(hn::Mul(hn::Set(D(), 1.5), variance), steepness);
@@ -467,12 +466,13 @@ HWY_INLINE void TakeSums(Kernel sum, const Groups &groups, int64_t count, ReadAh
                          Batch *batch) {
   double *out[kMoments];
   for (int k = 0; k < kMoments; ++k) {
-    out[k] = kAcross ? batch->moment[k].of : batch->partial[k].of[0];
+    out[k] = kAcross ? batch->moment[k].of : batch->partial[k].of;
   }
   sum(groups, batch->nu.of, batch->climbing.of, out, soon);
   if (kAcross) return;
   for (int64_t b = 0; b < count; b += kLanes) {
-    for (int k = 0; k < kMoments; ++k) Fold(batch->partial[k].of[b], batch->moment[k].of + b);
+    for (int k = 0; k < kMoments; ++k)
+      Fold(batch->partial[k].of + b * kLanes, batch->moment[k].of + b);
   }
 }
 

@@ -22,6 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // At most 8 doubles, so that the 8 virtual lanes are always whole registers.
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
+using M = hn::Mask<D>;
 using DF = hn::Rebind<float, D>;
 using DU32 = hn::Rebind<uint32_t, D>;
 using DU16 = hn::Rebind<uint16_t, D>;

@@ -80,17 +80,10 @@ class PickedMasks {
  public:
   using DW = hn::ScalableTag<T>;
   static constexpr auto kRows = static_cast<int64_t>(hn::MaxLanes(DW()));
-  static constexpr int64_t kMostWords = 16;
   // Highway has no such choice of 16-bit words, and narrow registers would not hold many rows.
   static constexpr bool kPicks = sizeof(T) >= sizeof(uint32_t) && kRows >= kLanes;
 
-  explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) {
-    HWY_ALIGN std::make_signed_t<T> row[kRows];
-    for (int64_t k = 0; k < n; ++k) {
-      for (int64_t l = 0; l < kRows; ++l) row[l] = static_cast<T>((k * kRows + l) / n);
-      pick_[k] = hn::SetTableIndices(DW(), row);
-    }
-  }
+  explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, pick_); }
 
   // Returns how many rows have been masked.
   HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *keep,
@@ -113,7 +106,7 @@ class PickedMasks {
       decltype(hn::SetTableIndices(DW(), static_cast<const std::make_signed_t<T> *>(nullptr)));
 
   int64_t n_;
-  Picks pick_[kMostWords];
+  Picks pick_[kMostPicked];
 };
 
 template <class T>
@@ -168,7 +161,7 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
   if (AreLines<T>(args)) return ZeroLines<T>(args);
   if constexpr (PickedMasks<T>::kPicks) {
     const bool many = args.rows >= PickedMasks<T>::kRows && args.factor_row == 1;
-    if (many && FollowEachOther<T>(args) && args.n <= PickedMasks<T>::kMostWords) {
+    if (many && FollowEachOther<T>(args) && args.n < kMostPicked) {
       return MaskGroupsOfPickedRows<T>(args);
     }
   }

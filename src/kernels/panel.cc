@@ -14,15 +14,15 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Short rows of whole registers, neighbours here and there. Longer ones are read ahead of the
-// processor, which would ask for rows of others here.
-HWY_INLINE bool AreFewRegisters(const BoxArgs &args) {
-  constexpr int64_t kMost = 512;
-  return args.step == 1 && args.panel_step == 1 && args.n % kN == 0 && args.n <= kMost;
+// Rows of whole registers, neighbours here and there.
+HWY_INLINE bool AreRegisters(const BoxArgs &args) {
+  return args.step == 1 && args.panel_step == 1 && args.n % kN == 0;
 }
 
+// Short ones: ToDoubles reads so far ahead that it would be in another row.
 template <class T>
-HWY_NOINLINE void GatherRegisters(const BoxArgs args) {
+HWY_NOINLINE void GatherRegisters(const BoxArgs &given) {
+  const BoxArgs args = given;  // a copy that no store can change, as far as compilers know
   for (int64_t row = 0; row < args.rows; ++row) {
     const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
     double *panel = args.panel + row * args.panel_row_step;
@@ -31,7 +31,8 @@ HWY_NOINLINE void GatherRegisters(const BoxArgs args) {
 }
 
 template <class T>
-HWY_NOINLINE void ScatterRegisters(const BoxArgs args) {
+HWY_NOINLINE void ScatterRegisters(const BoxArgs &given) {
+  const BoxArgs args = given;
   for (int64_t row = 0; row < args.rows; ++row) {
     T *y = reinterpret_cast<T *>(args.x + row * args.row_step);
     const double *panel = args.panel + row * args.panel_row_step;
@@ -41,7 +42,7 @@ HWY_NOINLINE void ScatterRegisters(const BoxArgs args) {
 
 template <class T>
 void Gather(const BoxArgs &args) {
-  if (AreFewRegisters(args)) return GatherRegisters<T>(args);
+  if (AreRegisters(args) && args.n < kAhead<T>) return GatherRegisters<T>(args);
   for (int64_t row = 0; row < args.rows; ++row) {
     ToDoubles(reinterpret_cast<const T *>(args.x + row * args.row_step), args.n, args.step,
               args.panel + row * args.panel_row_step, args.panel_step);
@@ -50,7 +51,7 @@ void Gather(const BoxArgs &args) {
 
 template <class T>
 void Scatter(const BoxArgs &args) {
-  if (AreFewRegisters(args)) return ScatterRegisters<T>(args);
+  if (AreRegisters(args)) return ScatterRegisters<T>(args);
   for (int64_t row = 0; row < args.rows; ++row) {
     FromDoubles(args.panel + row * args.panel_row_step, args.n, args.panel_step,
                 reinterpret_cast<T *>(args.x + row * args.row_step), args.step);

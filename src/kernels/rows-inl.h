@@ -57,12 +57,33 @@ HWY_INLINE Rows KindOfRows(const ScaleArgs &args, int64_t least) {
   return args.factor_step == 0 && is_short ? Rows::kShort : Rows::kAny;
 }
 
-// Are rows contiguous, one after the other, with one factor each?
+// Are rows contiguous, one after the other, with one factor each, wherever that lies?
 template <class T>
 HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x_row == bytes &&
          args.y_row == bytes;
+}
+
+// The factors of rows of n < kMostPicked elements that follow each other, picked from a register of
+// them: lane l of register k of the elements belongs to row (k * lanes + l) / n.
+inline constexpr int64_t kMostPicked = 16;
+
+template <class DT, class Indices>
+HWY_INLINE void SetPicks(DT d, int64_t n, Indices *pick) {
+  constexpr auto kRegister = static_cast<int64_t>(hn::MaxLanes(d));
+  HWY_ALIGN hn::TFromD<hn::RebindToSigned<DT>> row[kRegister];
+  int64_t r = 0;
+  int64_t element = 0;  // of the row
+  for (int64_t k = 0; k < n; ++k) {
+    for (int64_t l = 0; l < kRegister; ++l) {
+      row[l] = static_cast<hn::TFromD<hn::RebindToSigned<DT>>>(r);
+      if (++element < n) continue;
+      element = 0;
+      ++r;
+    }
+    pick[k] = hn::SetTableIndices(d, row);
+  }
 }
 
 // Calls row(x, y, factor) for each row. The arguments are copied: those of others a store might

@@ -127,25 +127,11 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
 
 // Where a register holds the factors of kLanes such rows: n registers of elements have theirs picked
 // from it.
-inline constexpr int64_t kMostPicked = 2 * kLanes;
 inline constexpr bool kPicks = kN == kLanes;
 
 class PickedRows {
  public:
-  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) {
-    HWY_ALIGN int64_t row[kN];
-    int64_t r = 0;
-    int64_t element = 0;  // of the row
-    for (int64_t k = 0; k < n; ++k) {
-      for (int64_t l = 0; l < kN; ++l) {
-        row[l] = r;
-        if (++element < n) continue;
-        element = 0;
-        ++r;
-      }
-      pick_[k] = hn::SetTableIndices(D(), row);
-    }
-  }
+  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(D(), n, pick_); }
 
   // Returns how many rows have been scaled.
   template <class T, class P>

@@ -563,7 +563,7 @@ template <typename T>
 class Spread {
  public:
   HWY_INLINE Spread(const T *of_scope, int64_t n, const Places<T> &places)
-      : places_(places), of_scope_(hn::Load(Tag<T>(), of_scope)) {
+      : of_scope_(hn::Load(Tag<T>(), of_scope)), places_(places) {
     if constexpr (!kPermutes<T>) {
       for (int64_t s = 0; s < kLanesOf<T>; ++s) {
         const Vec<T> value = hn::Set(Tag<T>(), of_scope[s]);
@@ -583,9 +583,9 @@ class Spread {
   }
 
  private:
-  const Places<T> &places_;
   Vec<T> of_scope_;
   HWY_ALIGN T spread_[kPermutes<T> ? 1 : kFewBlocks * kLanesOf<T> + kLanesOf<T>];
+  const Places<T> &places_;
 };
 
 // Asks for memory that is transposed soon: blocks here and there, which processors do not foresee.

@@ -127,27 +127,48 @@ HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
   for (int64_t k = 0; k < kN; ++k) y[k] = factors[k] == 1.0 ? x[k] : results[k];
 }
 
-// kN elements of any numbers; returns how many stay alive.
+// What becomes of blocks with usual norms, whose sum with eps is finite: in a loop of their own. The
+// others are rare, and would take its registers.
+struct Soft {
+  static constexpr bool kHasUnusual = true;
+  V scale, eps;
+
+  template <class L>
+  HWY_INLINE V ThresholdOf(const L *threshold) const {
+    return hn::Mul(Load(threshold), scale);
+  }
+  HWY_INLINE bool AreUsual(V norm) const {
+    return hn::AllTrue(D(), hn::Lt(hn::Add(norm, eps), hn::Inf(D())));
+  }
+  HWY_INLINE M Alive(V norm, V threshold) const { return hn::Gt(norm, threshold); }
+  HWY_INLINE V Factor(V norm, V threshold) const {
+    const V sum = hn::Add(norm, eps);
+    return hn::Div(hn::Sub(sum, threshold), sum);
+  }
+  // `w` is what x holds.
+  template <class T>
+  static HWY_INLINE void Write(const T *, V w, M alive, V factor, T *y) {
+    Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
+  }
+};
+
+// kN elements, of which some are not usual; returns how many stay alive.
 template <class T>
-HWY_NOINLINE int64_t ShrinkAny(const T *x, V threshold, V eps, T *y) {
+HWY_NOINLINE int64_t ShrinkUnusual(const T *x, V threshold, V eps, T *y) {
   const V factor = ShrinkFactor(hn::Abs(Load(x)), threshold, eps);
   StoreShrunk(x, factor, y);
   return CountAlive(factor);
 }
 
-// Up to kN elements; returns how many stay alive.
+// kN elements; returns how many stay alive.
 template <class T, class L>
-HWY_INLINE int64_t ShrinkSome(const T *x, const L *threshold, T *y, V scale, V eps) {
+HWY_INLINE int64_t ShrinkSome(const Soft &soft, const T *x, const L *threshold, T *y) {
   const V w = Load(x);
   const V norm = hn::Abs(w);
-  const V limit = hn::Mul(Load(threshold), scale);
-  const V sum = hn::Add(norm, eps);
-  if (HWY_UNLIKELY(!hn::AllTrue(D(), hn::Lt(sum, hn::Inf(D()))))) {
-    return ShrinkAny(x, limit, eps, y);
-  }
-  const auto alive = hn::Gt(norm, limit);
-  const V factor = hn::Div(hn::Sub(sum, limit), sum);
-  Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
+  const V limit = soft.ThresholdOf(threshold);
+  if (HWY_UNLIKELY(!soft.AreUsual(norm))) return ShrinkUnusual(x, limit, soft.eps, y);
+  const M alive = soft.Alive(norm, limit);
+  Soft::Write(x, w, alive, soft.Factor(norm, limit), y);
   return static_cast<int64_t>(hn::CountTrue(D(), alive));
 }
 
@@ -192,10 +213,9 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
 
 template <class T, class L>
 int64_t ShrinkElements(const ElementArgs &args, double threshold_scale, double eps) {
-  const V scale = hn::Set(D(), threshold_scale);
-  const V veps = hn::Set(D(), eps);
-  return ForElements<T, L>(args, [&](const T *x, const L *threshold, T *y)
-                                     HWY_ATTR { return ShrinkSome(x, threshold, y, scale, veps); });
+  const Soft soft{hn::Set(D(), threshold_scale), hn::Set(D(), eps)};
+  return ForElements<T, L>(args, [soft](const T *x, const L *threshold, T *y)
+                                     HWY_ATTR { return ShrinkSome(soft, x, threshold, y); });
 }
 
 // Words of 16 or 32 bits, as they are where `keep` is 1, 0 where it is 0.
@@ -216,7 +236,7 @@ HWY_INLINE void StoreKept(const T *x, V keep, T *y) {
   StoreKeptWords(x, hn::BitCast(DU32(), hn::DemoteTo(di, keep)), reinterpret_cast<Word *>(y));
 }
 
-// Up to kN elements: what is below its threshold becomes 0; returns how many stay.
+// kN elements: what is below its threshold becomes 0; returns how many stay.
 template <class T, class L>
 HWY_INLINE int64_t DropSome(const T *x, const L *threshold, T *y) {
   const D d;
@@ -261,54 +281,18 @@ int64_t DropAlike(const ElementArgs &args) {
 
 // --- blocks of a few elements across rows, one block an element of a row -----------------------
 
-// What becomes of blocks, given their norms and thresholds. Usual norms are finite and far from the
-// end of the range.
-struct Soft {
-  V scale, eps;
-
-  HWY_INLINE V ThresholdOf(const double *threshold) const {
-    return hn::Mul(hn::LoadU(D(), threshold), scale);
-  }
-  HWY_INLINE auto AreUsual(V norm) const { return hn::Lt(hn::Add(norm, eps), hn::Inf(D())); }
-
-  HWY_INLINE auto Alive(V norm, V threshold) const { return hn::Gt(norm, threshold); }
-  HWY_INLINE V UsualFactor(V norm, V threshold) const {
-    const V sum = hn::Add(norm, eps);
-    return hn::Div(hn::Sub(sum, threshold), sum);
-  }
-  template <class T, class MD>
-  static HWY_INLINE void WriteUsual(const T *, V w, MD alive, V factor, T *y) {
-    Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
-  }
-
-  HWY_INLINE V Factor(V norm, V threshold) const { return ShrinkFactor(norm, threshold, eps); }
-  template <class T>
-  static HWY_INLINE void Write(const T *x, V factor, T *y) {
-    StoreShrunk(x, factor, y);
-  }
-};
-
+// Drops blocks whose norm, as a float, is below their threshold. NaN survives.
 struct Hard {
+  static constexpr bool kHasUnusual = false;
+
   HWY_INLINE V ThresholdOf(const double *threshold) const { return hn::LoadU(D(), threshold); }
-  HWY_INLINE auto AreUsual(V norm) const { return hn::Eq(norm, norm); }
-
-  // Norms are compared as floats, and NaN survives.
-  HWY_INLINE auto Alive(V norm, V threshold) const {
-    return hn::Ge(hn::PromoteTo(D(), ToFloat(norm)), threshold);
+  HWY_INLINE M Alive(V norm, V threshold) const {
+    return hn::Not(hn::Lt(hn::PromoteTo(D(), ToFloat(norm)), threshold));
   }
-  HWY_INLINE V UsualFactor(V, V) const { return hn::Set(D(), 1.0); }
-  template <class T, class MD>
-  static HWY_INLINE void WriteUsual(const T *x, V, MD alive, V one, T *y) {
-    StoreKept(x, hn::IfThenElseZero(alive, one), y);
-  }
-
-  HWY_INLINE V Factor(V norm, V threshold) const {
-    const auto below = hn::Lt(hn::PromoteTo(D(), ToFloat(norm)), threshold);
-    return hn::IfThenZeroElse(below, hn::Set(D(), 1.0));
-  }
+  HWY_INLINE V Factor(V, V) const { return hn::Set(D(), 1.0); }
   template <class T>
-  static HWY_INLINE void Write(const T *x, V factor, T *y) {
-    StoreKept(x, factor, y);
+  static HWY_INLINE void Write(const T *x, V, M alive, V one, T *y) {
+    StoreKept(x, hn::IfThenElseZero(alive, one), y);
   }
 };
 
@@ -335,24 +319,26 @@ class BlocksAcross {
       }
       const V norm = hn::Sqrt(squares);
       const V limit = op_.ThresholdOf(threshold);
-      if (HWY_UNLIKELY(!hn::AllTrue(D(), op_.AreUsual(norm)))) {
-        kept += Any(*this, x, norm, limit);
-        continue;
+      if constexpr (Op::kHasUnusual) {
+        if (HWY_UNLIKELY(!op_.AreUsual(norm))) {
+          kept += ShrinkUnusualBlocks(*this, x, norm, limit);
+          continue;
+        }
       }
-      const auto alive = op_.Alive(norm, limit);
-      const V factor = op_.UsualFactor(norm, limit);
-      for (int64_t r = 0; r < kRows; ++r) Op::WriteUsual(Row(x, r), w[r], alive, factor, To(x, r));
+      const M alive = op_.Alive(norm, limit);
+      const V factor = op_.Factor(norm, limit);
+      for (int64_t r = 0; r < kRows; ++r) Op::Write(Row(x, r), w[r], alive, factor, To(x, r));
       kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
     }
     return kept;
   }
 
  private:
-  // A register of any numbers. By value: what may be looked at elsewhere is read from memory again
-  // after every store.
-  static HWY_NOINLINE int64_t Any(const BlocksAcross blocks, const std::byte *x, V norm, V limit) {
-    const V factor = blocks.op_.Factor(norm, limit);
-    for (int64_t r = 0; r < kRows; ++r) Op::Write(blocks.Row(x, r), factor, blocks.To(x, r));
+  // By value: the address of the caller's object is never taken, so that its fields stay in registers.
+  static HWY_NOINLINE int64_t ShrinkUnusualBlocks(const BlocksAcross blocks, const std::byte *x,
+                                                  V norm, V limit) {
+    const V factor = ShrinkFactor(norm, limit, blocks.op_.eps);
+    for (int64_t r = 0; r < kRows; ++r) StoreShrunk(blocks.Row(x, r), factor, blocks.To(x, r));
     return CountAlive(factor);
   }
 

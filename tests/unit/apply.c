@@ -1,5 +1,7 @@
 /* Masks and multipliers: exact zeros, one rounding a product, in place and into other buffers. */
 #include <float.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "support.h"
@@ -81,6 +83,44 @@ enum { kBigRows = 4096, kBigColumns = 2080 };
 
 static uint8_t is_dead(int64_t block) {
   return (block * 2654435761u >> 7) % 3 == 0;
+}
+
+enum { kShortRows = 45, kMostShort = 20, kShortGroups = 2 };
+
+static bool is_masked(int64_t block) {
+  return block * block % 5 < 2;
+}
+
+/* Rows of `n` elements of `size` bytes, two groups with a gap between. */
+static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
+  uint8_t x[kShortGroups * (kShortRows + 1) * kMostShort * 8];
+  uint8_t was[sizeof x];
+  uint8_t mask[kShortGroups * kShortRows];
+  for (size_t i = 0; i < sizeof x; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
+  for (int64_t b = 0; b < COUNT(mask); ++b) mask[b] = is_masked(b);
+  char text[64];
+  const int64_t group = (kShortRows + 1) * n;
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kShortGroups, (int)(kShortRows * n), (int)group);
+  spk_block *block = blocks_of(dtype, text, DIMS(1, n));
+  const spk_buffer leaf = {x, kShortGroups * group, dtype, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &U8(mask)));
+  for (int64_t i = 0; i < (int64_t)sizeof x; ++i) {
+    const int64_t element = i / size;
+    const int64_t row = element % group / n;
+    const bool inside = element < kShortGroups * group && row < kShortRows;
+    const bool dead = inside && is_masked(element / group * kShortRows + row);
+    assert_int_equal(x[i], dead ? 0 : was[i]);
+  }
+  spk_block_release(block);
+}
+
+static void masks_of_rows_of_a_few_elements(void **state) {
+  (void)state;
+  for (int64_t n = 2; n <= kMostShort; ++n) {
+    check_short_rows(SPK_F32, 4, n);
+    check_short_rows(SPK_F64, 8, n);
+    check_short_rows(SPK_BF16, 2, n);
+  }
 }
 
 static void check_large_tensor(float *x, int64_t height, int64_t width) {
@@ -427,6 +467,7 @@ int main(void) {
       TEST(into_receives_the_result_and_leaves_are_only_read),
       TEST(into_may_be_the_leaves_themselves),
       TEST(masks_of_16_bit_floats_and_couplings),
+      TEST(masks_of_rows_of_a_few_elements),
       TEST(large_blocks_are_masked_whole),
       TEST(tensors_of_more_than_caches_hold),
       TEST(multipliers_may_have_any_float_dtype),

@@ -137,6 +137,60 @@ static void nan_and_infinite_norms(void **state) {
   assert_f32(x, 0, 0);
 }
 
+/* What is rare is done elsewhere, together with its usual neighbours. */
+static void unusual_elements_among_usual_ones(void **state) {
+  (void)state;
+  const spk_soft_options options = without_eps();
+  enum { kMany = 41 };
+  for (int at = 0; at < kMany; ++at) {
+    float x[kMany];
+    float thresholds[kMany];
+    for (int i = 0; i < kMany; ++i) x[i] = i % 2 ? -8 : 4;
+    for (int i = 0; i < kMany; ++i) thresholds[i] = i % 3 ? 1 : 5;
+    const uint32_t unusual[] = {0x7f800123, 0xff800000, 0x80000000}; /* NaN, -infinity, -0 */
+    x[at] = float_of(unusual[at % 3]);
+    spk_block *block = blocks_of(SPK_F32, "(41)", NO_DIMS);
+    assert_ok(
+        spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), &options, NULL));
+    for (int i = 0; i < kMany; ++i) {
+      const float large = i % 3 ? -7 : -3;
+      const float small = i % 3 ? 3 : 0;
+      if (i != at) assert_f32(x + i, i % 2 ? large : small);
+    }
+    assert_int_equal(bits_of(x[at]), at % 3 == 2 ? 0 : unusual[at % 3]);
+    spk_block_release(block);
+  }
+}
+
+static void unusual_pairs_among_usual_ones(void **state) {
+  (void)state;
+  const spk_soft_options options = without_eps();
+  enum { kPairs = 32 };
+  const uint32_t unusual[] = {0x7f800123, 0xff800000};
+  for (int at = 0; at < kPairs; ++at) {
+    /* Pairs are 8 elements apart; (3, -4) times 1/2, times 0, and so on. */
+    float x[2 * kPairs];
+    float thresholds[kPairs];
+    for (int i = 0; i < 2 * kPairs; ++i) x[i] = i % 16 < 8 ? 3 : -4;
+    for (int i = 0; i < kPairs; ++i) thresholds[i] = i % 2 ? 2.5f : 5;
+    const int first = at / 8 * 16 + at % 8;
+    x[first] = float_of(unusual[at % 2]);
+    spk_block *block = blocks_of(SPK_F32, "(4,8,2):(16,1,8)", DIMS(1, 1, 2));
+    spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+    assert_ok(spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), &options,
+                                       &report));
+    for (int i = 0; i < kPairs; ++i) {
+      const int element = i / 8 * 16 + i % 8;
+      if (i == at) continue;
+      assert_f32(x + element, i % 2 ? 1.5f : 0);
+      assert_f32(x + element + 8, i % 2 ? -2 : 0);
+    }
+    assert_int_equal(bits_of(x[first]), unusual[at % 2]);
+    assert_f32(x + first + 8, -4);
+    spk_block_release(block);
+  }
+}
+
 static void a_threshold_of_zero_leaves_blocks_as_they_are(void **state) {
   (void)state;
   float x[] = {0.1f, -0.0f, 1e-45f};
@@ -503,6 +557,8 @@ int main(void) {
       TEST(eps_is_the_machine_epsilon_of_the_score_dtype),
       TEST(results_are_rounded_once_to_16_bits),
       TEST(nan_and_infinite_norms),
+      TEST(unusual_elements_among_usual_ones),
+      TEST(unusual_pairs_among_usual_ones),
       TEST(a_threshold_of_zero_leaves_blocks_as_they_are),
       TEST(scale_multiplies_thresholds_by_the_root_of_the_block_size),
       TEST(every_block_has_its_threshold_and_into_its_result),
