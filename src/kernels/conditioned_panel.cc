@@ -78,7 +78,7 @@ struct Groups {
 // Compensated sum of what `chain(first row, last row)` adds up.
 template <class Chain>
 HWY_INLINE V SumOfChains(int64_t rows, Chain chain) {
-  if (rows <= kChain) return chain(0, rows);
+  if (rows <= kChain) return chain(0, rows);  // nothing to compensate
   V total = hn::Zero(D());
   V lost = hn::Zero(D());
   for (int64_t row = 0; row < rows; row += kChain) {
@@ -320,11 +320,11 @@ HWY_NOINLINE void FindRanges(const Groups &groups, double *in_range) {
 
 // Decides what needs no root, and finds a start and bounds for the rest.
 //
-// With N = ||c||, rms = N / ||w|| and z = nu rms, f(z) = N / ||q|| is concave: it rises from 1 with a slope
-// R = sum c^2 h ||w|| / N^3 >= 1, bends by f'' = -3 V, V the variance of h ||w|| / N under weights
-// c^2, and nears a slope of 1. f = (1 + (R + D) z + D z^2) / (1 + D z) has all of this for
-// D = 3 V / (2 (R - 1)), which is 1 for h that hardly differ; f = N / t is a quadratic equation. The
-// bounds (N / t - 1) / R <= z <= N / t - 1 hold for any h.
+// With N = ||c||, rms = N / ||w|| and z = nu rms, f(z) = N / ||q|| is concave: it rises from 1 with
+// a slope R = sum c^2 h / (N^2 rms) >= 1, bends by f'' = -3 V, V the variance of h / rms under
+// weights c^2, and nears a slope of 1. f = (1 + (R + D) z + D z^2) / (1 + D z) has all of this for
+// D = 3 V / (2 (R - 1)), which is 1 for h that hardly differ; f = N / t is a quadratic equation.
+// The bounds (N / t - 1) / R <= z <= N / t - 1 hold for any h.
 HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   const V zero = hn::Zero(D());
   const V one = hn::Set(D(), 1.0);

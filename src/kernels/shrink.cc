@@ -127,8 +127,8 @@ HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
   for (int64_t k = 0; k < kN; ++k) y[k] = factors[k] == 1.0 ? x[k] : results[k];
 }
 
-// What becomes of blocks with usual norms, whose sum with eps is finite: in a loop of their own. The
-// others are rare, and would take its registers.
+// Shrinks blocks whose norm is usual: its sum with eps is finite. Others are rare, and left to
+// functions of their own, because in the same loop they would take its registers.
 struct Soft {
   static constexpr bool kHasUnusual = true;
   V scale, eps;
@@ -334,7 +334,7 @@ class BlocksAcross {
   }
 
  private:
-  // By value: the address of the caller's object is never taken, so that its fields stay in registers.
+  // By value: the address of the caller's object is never taken, and its fields stay in registers.
   static HWY_NOINLINE int64_t ShrinkUnusualBlocks(const BlocksAcross blocks, const std::byte *x,
                                                   V norm, V limit) {
     const V factor = ShrinkFactor(norm, limit, blocks.op_.eps);
@@ -361,6 +361,7 @@ HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
   const BlocksAcross<kRows, T, Op> across(args, op);
   const BlockRow inner = args.blocks.inner;
   const BlockRow outer = args.blocks.outer;
+  // Short runs would cost more than what is in them.
   if (inner.count == kN) {
     return across.Run(args.blocks.x, outer.step, args.threshold, outer.out, outer.count);
   }

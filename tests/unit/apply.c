@@ -87,17 +87,13 @@ static uint8_t is_dead(int64_t block) {
 
 enum { kShortRows = 45, kMostShort = 20, kShortGroups = 2 };
 
-static bool is_masked(int64_t block) {
-  return block * block % 5 < 2;
-}
-
 /* Rows of `n` elements of `size` bytes, two groups with a gap between. */
 static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
-  uint8_t x[kShortGroups * (kShortRows + 1) * kMostShort * 8];
+  _Alignas(8) uint8_t x[kShortGroups * (kShortRows + 1) * kMostShort * 8];
   uint8_t was[sizeof x];
   uint8_t mask[kShortGroups * kShortRows];
   for (size_t i = 0; i < sizeof x; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
-  for (int64_t b = 0; b < COUNT(mask); ++b) mask[b] = is_masked(b);
+  for (int64_t b = 0; b < COUNT(mask); ++b) mask[b] = is_dead(b);
   char text[64];
   const int64_t group = (kShortRows + 1) * n;
   snprintf(text, sizeof text, "(%d,%d):(%d,1)", kShortGroups, (int)(kShortRows * n), (int)group);
@@ -108,7 +104,7 @@ static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
     const int64_t element = i / size;
     const int64_t row = element % group / n;
     const bool inside = element < kShortGroups * group && row < kShortRows;
-    const bool dead = inside && is_masked(element / group * kShortRows + row);
+    const bool dead = inside && is_dead(element / group * kShortRows + row);
     assert_int_equal(x[i], dead ? 0 : was[i]);
   }
   spk_block_release(block);
