@@ -39,13 +39,15 @@ void hard_threshold_deep(Call &call, const Grid &grid, const Grid &values,
 // Returns how many blocks stay.
 int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                             const Grid &values, const Rect &rect, const GridArray &thresholds) {
+  int64_t kept = 0;
+  if (&grid == &values) {
+    const RectThresholds in_one_go = {kernels.drop_across, kernels.drop_along, thresholds};
+    if (threshold_rect(kernels, scratch, grid, rect, in_one_go, &kept)) return kept;
+  }
   const int64_t count = rect.count();
   double *limit = scratch.take<double>(count);
-  load(kernels, rect, thresholds, limit);
-  int64_t kept = 0;
-  const RectThresholds in_one_go = {kernels.drop_across, limit};
-  if (&grid == &values && threshold_rect(scratch, grid, rect, in_one_go, &kept)) return kept;
   double *norms = scratch.take<double>(count);
+  load(kernels, rect, thresholds, limit);
   uint8_t *keep = scratch.take<uint8_t>(count);
   norms_rect(kernels, scratch, values, rect, 2.0, norms);
   round_scores(values, count, norms);

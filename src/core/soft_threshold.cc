@@ -34,14 +34,14 @@ void soft_threshold_deep(Call &call, const Grid &grid, const GridArray &threshol
 int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                             const Rect &rect, const GridArray &thresholds,
                             const SoftOptions &options) {
+  int64_t alive = 0;
+  const RectThresholds in_one_go = {kernels.shrink_across, kernels.shrink_along, thresholds,
+                                    options.threshold_scale, options.eps};
+  if (threshold_rect(kernels, scratch, grid, rect, in_one_go, &alive)) return alive;
   const int64_t count = rect.count();
   double *factor = scratch.take<double>(count);
-  load(kernels, rect, thresholds, factor);
-  int64_t alive = 0;
-  const RectThresholds in_one_go = {kernels.shrink_across, factor, options.threshold_scale,
-                                    options.eps};
-  if (threshold_rect(scratch, grid, rect, in_one_go, &alive)) return alive;
   double *norms = scratch.take<double>(count);
+  load(kernels, rect, thresholds, factor);
   norms_rect(kernels, scratch, grid, rect, 2.0, norms);
   alive = kernels.shrink(norms, count, options.threshold_scale, options.eps, factor);
   scale_rect(kernels, scratch, grid, rect, factor);

@@ -1,61 +1,85 @@
 #include "core/threshold_rect.h"
 
+#include <optional>
+
 #include "base/dtype.h"
 
 namespace spk {
 namespace {
 
 bool is_suitable(const Grid &grid) {
-  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostRowsAcross) {
-    return false;
-  }
+  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block >= kLongerRow) return false;
   // Norms of doubles, and of what is coupled with doubles, are told more exactly.
   const GridLeaf &leaf = grid.leaves[0];
-  return grid.score_dtype != SPK_F64 && !leaf.along && leaf.grid_x == leaf.grid_y &&
-         leaf.block_x == leaf.block_y;
+  return grid.score_dtype != SPK_F64 && leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
 }
 
+// Do blocks lie as the kernels want them?
 bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
   const NestDim &inner = plan.blocks[0];
-  return has_dense_results(plan) && inner.extent % kLanes == 0 &&
-         inner.step[0] == size_of(leaf.dtype);
+  if (!has_dense_results(plan) || inner.extent % kLanes != 0) return false;
+  const int64_t size = size_of(leaf.dtype);
+  if (!leaf.along) return plan.rows <= kMostRowsAcross && inner.step[0] == size;
+  return plan.rows == 1 && plan.step == 1 && plan.n >= kLanes && inner.step[0] == plan.n * size;
+}
+
+// Thresholds of a box, row-major: the caller's own where they lie so, else a copy.
+struct LocalThresholds {
+  const std::byte *data;
+  int64_t size;  // bytes of one
+
+  bool are_doubles() const { return size == size_of(SPK_F64); }
+};
+
+LocalThresholds local_thresholds(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                                 const GridArray &array) {
+  if (is_row_major(rect, array)) {
+    return {array.data + dot(rect.low, array.step), size_of(array.dtype)};
+  }
+  double *copy = scratch.take<double>(rect.count());
+  load(kernels, rect, array, copy);
+  return {reinterpret_cast<const std::byte *>(copy), size_of(SPK_F64)};
 }
 
 int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, int64_t ahead,
-            const RectThresholds &thresholds) {
+            const RectThresholds &how, const LocalThresholds &thresholds) {
+  const auto *kernels = (leaf.along ? how.along : how.across)[index_of_dtype(leaf.dtype)];
+  const ThresholdKernel kernel = kernels[thresholds.are_doubles()];
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
   args.blocks.ahead = ahead;
-  args.threshold_scale = thresholds.scale;
-  args.eps = thresholds.eps;
+  args.threshold_scale = how.scale;
+  args.eps = how.eps;
   const std::byte *x = leaf.x + dot(low, leaf.grid_x);
   int64_t alive = 0;
   plan.blocks.for_each_outer(2, [&](const int64_t *offset) {
     args.blocks.x = x + offset[0];
-    args.threshold = thresholds.threshold + offset[1];
-    alive += thresholds.kernel[index_of_dtype(leaf.dtype)](args);
+    args.threshold = thresholds.data + offset[1] * thresholds.size;
+    alive += kernel(args);
   });
   return alive;
 }
 
 }  // namespace
 
-bool threshold_rect(Scratch &scratch, const Grid &grid, const Rect &rect,
-                    const RectThresholds &thresholds, int64_t *alive) {
+bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                    const RectThresholds &how, int64_t *alive) {
   if (!is_suitable(grid)) return false;
   const GridLeaf &leaf = grid.leaves[0];
-  if (rect.extent == grid.tile) {
-    if (!is_suitable(leaf, leaf.reduce)) return false;
-    *alive = run(leaf, leaf.reduce, rect.low, leaf.ahead, thresholds);
-    return true;
-  }
+  if (!(leaf.along ? how.along : how.across)[index_of_dtype(leaf.dtype)][0]) return false;
   const Scratch::Frame frame(scratch);
   ScratchMemory memory(&scratch);
-  const ReducePlan plan =
-      plan_reduction(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block), &memory);
+  std::optional<ReducePlan> own;  // of a box at the edge
+  const bool is_tile = rect.extent == grid.tile;
+  if (!is_tile) {
+    own = plan_reduction(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block),
+                         &memory);
+  }
+  const ReducePlan &plan = is_tile ? leaf.reduce : *own;
   if (!is_suitable(leaf, plan)) return false;
-  *alive = run(leaf, plan, rect.low, 0, thresholds);
+  const LocalThresholds thresholds = local_thresholds(kernels, scratch, rect, how.array);
+  *alive = run(leaf, plan, rect.low, is_tile ? leaf.ahead : 0, how, thresholds);
   return true;
 }
 

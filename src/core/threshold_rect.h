@@ -1,22 +1,23 @@
-// Thresholding of a box of small blocks that lie across rows, in one go: neighbours are judged and
-// written while they are in registers.
+// Thresholding of a box of small blocks in one go: neighbours are judged and written while they are in
+// registers, or in the first cache.
 #pragma once
 
 #include "core/tile.h"
 
 namespace spk {
 
-// What thresholds of a box need, besides the box; `threshold` is local.
+// What thresholds of a box need, besides the box.
 struct RectThresholds {
-  int64_t (*const *kernel)(const ThresholdArgs &args);  // Kernels::shrink_across, drop_across
-  const double *threshold;
+  const ThresholdKernel (*across)[2];  // Kernels::shrink_across, drop_across
+  const ThresholdKernel (*along)[2];   // Kernels::shrink_along, drop_along
+  const GridArray &array;
   double scale = 1.0;  // of soft thresholding
   double eps = 0.0;    // of soft thresholding
 };
 
 // Sets `alive` to how many blocks stay alive. Returns false, and does nothing, where the layout or
 // the score dtype wants norms first.
-bool threshold_rect(Scratch &scratch, const Grid &grid, const Rect &rect,
-                    const RectThresholds &thresholds, int64_t *alive);
+bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                    const RectThresholds &how, int64_t *alive);
 
 }  // namespace spk

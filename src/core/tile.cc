@@ -12,6 +12,15 @@ namespace {
 
 constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
 
+// Are entries `size` bytes each, row-major and without gaps?
+bool is_dense(const Extents &shape, const Extents &step, int64_t size) {
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] > 1 && step[d] != size) return false;
+    size *= shape[d];
+  }
+  return true;
+}
+
 // Visits a box of a grid array of entries of `size` bytes in runs of constant step: fn(entry in the
 // array, first local entry, count, bytes between entries).
 template <typename Fn>
@@ -63,6 +72,10 @@ void store(const Kernels &kernels, const Rect &rect, const double *local, const 
   });
 }
 
+bool is_row_major(const Rect &rect, const GridArray &array) {
+  return is_dense(rect.extent, array.step, size_of(array.dtype));
+}
+
 void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
                uint8_t *local) {
   for_each_run(rect, array, 1, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
@@ -71,19 +84,6 @@ void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array,
     for (int64_t i = 0; i < count; ++i) local[to + i] = (mask[i * step] != 0) != invert;
   });
 }
-
-namespace {
-
-// Are entries `size` bytes each, row-major and without gaps?
-bool is_dense(const Extents &shape, const Extents &step, int64_t size) {
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    if (shape[d] > 1 && step[d] != size) return false;
-    size *= shape[d];
-  }
-  return true;
-}
-
-}  // namespace
 
 bool is_one_for_all(const Grid &grid, const GridArray &array) {
   for (int d = 0; d < grid.shape.size(); ++d) {

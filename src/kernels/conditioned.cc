@@ -13,8 +13,6 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-inline constexpr int64_t kRegisters = kLanes / kN;
-
 // kLanes compensated partial sums; element e belongs to lane e mod kLanes.
 struct LaneSums {
   V sum[kRegisters];

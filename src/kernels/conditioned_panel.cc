@@ -26,7 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-inline constexpr int64_t kRegisters = kLanes / kN;
 inline constexpr int64_t kMostBlocks = 4 * kLanes;  // of a batch
 inline constexpr int64_t kBatchElements = 2048;
 // Rows that are summed as they are; the sums of such chains are added with compensation, so that

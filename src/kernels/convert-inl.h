@@ -12,6 +12,7 @@
 
 #include <type_traits>
 
+#include "kernels/kernels.h"
 #include "kernels/storage.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,6 +30,7 @@ using DU16 = hn::Rebind<uint16_t, D>;
 using VF = hn::Vec<DF>;
 using VU32 = hn::Vec<DU32>;
 inline constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(D()));
+inline constexpr int64_t kRegisters = kLanes / kN;  // of virtual lanes
 
 HWY_INLINE V Load(const double *p) {
   return hn::LoadU(D(), p);

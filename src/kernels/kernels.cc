@@ -11,7 +11,7 @@ namespace spk {
 namespace {
 
 const Kernels *make_table() {
-  auto *table = new Kernels;
+  auto *table = new Kernels{};
   fill_reduce_across(table);
   fill_reduce_along(table);
   fill_mask(table);
@@ -28,6 +28,8 @@ const Kernels *make_table() {
   fill_block_keys(table);
   fill_select_many(table);
   fill_shrink(table);
+  fill_threshold_across(table);
+  fill_threshold_along(table);
   return table;
 }
 

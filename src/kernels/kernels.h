@@ -82,17 +82,20 @@ struct ScaleArgs {
   bool past_caches;  // more data than caches hold, and none of it in them now
 };
 
-// Blocks across rows of so many elements are thresholded while they are in registers.
+// Small blocks are thresholded while they are near: across rows, up to so many elements of neighbours
+// that are contiguous; along a row, blocks of kLanes or more but less elements that follow each other.
 inline constexpr int64_t kMostRowsAcross = 4;
+inline constexpr int64_t kLongerRow = 16;
 
-// Thresholding of such blocks: neighbours are contiguous, a multiple of kLanes of them.
+// Thresholding of such blocks, a multiple of kLanes of them side by side.
 struct ThresholdArgs {
-  ReduceArgs blocks;        // of results, only how they are laid out
-  int64_t to_y;             // bytes from where an element is read to where it is written
-  const double *threshold;  // one a block, laid out as results
-  double threshold_scale;   // of soft thresholding
-  double eps;               // of soft thresholding
+  ReduceArgs blocks;       // of results, only how they are laid out
+  int64_t to_y;            // bytes from where an element is read to where it is written
+  const void *threshold;   // floats or doubles, one a block, laid out as results
+  double threshold_scale;  // of soft thresholding
+  double eps;              // of soft thresholding
 };
+using ThresholdKernel = int64_t (*)(const ThresholdArgs &args);
 
 // Blocks of one element, contiguous, and another array with an entry for each, or one for all.
 struct ElementArgs {
@@ -291,10 +294,13 @@ struct Kernels {
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
-  // Soft and hard thresholding of blocks by Euclidean norms, except for f64 (NULL). Norms are plain
-  // sums' roots; for hard thresholding they are rounded to float. They return how many stay alive.
-  int64_t (*shrink_across[kDtypes])(const ThresholdArgs &args);
-  int64_t (*drop_across[kDtypes])(const ThresholdArgs &args);
+  // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, and along rows where
+  // registers are short. Norms are plain sums' roots; for hard thresholding they are rounded to float.
+  // They return how many stay alive. By dtypes, and by whether thresholds are doubles.
+  ThresholdKernel shrink_across[kDtypes][2];
+  ThresholdKernel drop_across[kDtypes][2];
+  ThresholdKernel shrink_along[kDtypes][2];
+  ThresholdKernel drop_along[kDtypes][2];
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   // Returns how many are not 0.
   int64_t (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,

@@ -49,9 +49,9 @@ template <class T, class P>
 HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
   const D d;
   const V f = hn::Set(d, factor);
-  const auto dead = hn::Eq(f, hn::Zero(d));
+  const auto alive = hn::Ne(f, hn::Zero(d));
   const auto scaled = [&](const T *from)
-                          HWY_ATTR { return hn::IfThenZeroElse(dead, P::Of(Load(from), f)); };
+                          HWY_ATTR { return hn::IfThenElseZero(alive, P::Of(Load(from), f)); };
   const V last = scaled(x + n - kN);
   PrefetchAhead(x + n - kN, ahead);
   if (n <= 2 * kN) {

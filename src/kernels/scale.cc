@@ -77,7 +77,7 @@ HWY_INLINE bool ScaleRegister(const T *x, T *y, const double *factor, int64_t ah
   const V in = Load(x);
   const V f = hn::LoadU(D(), factor);
   if (HWY_UNLIKELY(!hn::AllFalse(D(), hn::IsNaN(in)))) return false;
-  Store(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(D())), P::Of(in, f)), y);
+  Store(hn::IfThenElseZero(hn::Ne(f, hn::Zero(D())), P::Of(in, f)), y);
   return true;
 }
 
@@ -125,10 +125,7 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
-// Where a register holds the factors of kLanes such rows: n registers of elements have theirs picked
-// from it.
-inline constexpr bool kPicks = kN == kLanes;
-
+// The same, kLanes rows at a time, with factors picked from a register.
 class PickedRows {
  public:
   explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(D(), n, pick_); }
@@ -151,7 +148,7 @@ class PickedRows {
         PrefetchAhead(x + k * kN, ahead);
         const V f = hn::TableLookupLanes(factors, pick_[k]);
         const V product = P::Of(Load(x + k * kN), f);
-        Store(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kN);
+        Store(hn::IfThenElseZero(hn::Ne(f, zero), product), y + k * kN);
       }
     }
     return row;

@@ -21,5 +21,7 @@ void fill_select_few(Kernels *table);
 void fill_block_keys(Kernels *table);
 void fill_select_many(Kernels *table);
 void fill_shrink(Kernels *table);
+void fill_threshold_across(Kernels *table);
+void fill_threshold_along(Kernels *table);
 
 }  // namespace spk

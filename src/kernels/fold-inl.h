@@ -1,0 +1,138 @@
+// The virtual lanes that sums along a row are kept in, and how they become one number.
+#if defined(SPK_KERNELS_FOLD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_FOLD_INL_H_
+#undef SPK_KERNELS_FOLD_INL_H_
+#else
+#define SPK_KERNELS_FOLD_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// The virtual lanes of one block.
+template <class Op>
+struct Lanes {
+  Accumulator<Op> reg[kRegisters];
+
+  // Written out: a defaulted one is not of the target and cannot be inlined.
+  HWY_INLINE Lanes() {}  // NOLINT(modernize-use-equals-default)
+
+  HWY_INLINE void Join(const Lanes &other) {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      reg[r] = Accumulator<Op>::Join(reg[r], other.reg[r]);
+    }
+  }
+  template <class T>
+  HWY_INLINE void Add(const T *x, V with) {
+    for (int64_t r = 0; r < kRegisters; ++r) reg[r].Add(Load(x + r * kN), with);
+  }
+};
+
+// The last elements of a row of n >= kLanes that do not fill all lanes: they go to the highest, so
+// that a load of the row's last kLanes elements finds them in place.
+template <class Op>
+struct Tail {
+  M inside[kRegisters];
+
+  explicit HWY_INLINE Tail(int64_t n) {
+    const int64_t before = (kLanes - n % kLanes) % kLanes;
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const int64_t lanes = HWY_MIN(HWY_MAX(before - r * kN, 0), kN);
+      inside[r] = hn::Not(hn::FirstN(D(), static_cast<size_t>(lanes)));
+    }
+  }
+
+  template <class T>
+  HWY_INLINE void Add(const T *end, V with, Lanes<Op> *lanes) const {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const V x = Load(end - kLanes + r * kN);
+      const V filled = Op::kPad == 0.0 ? hn::IfThenElseZero(inside[r], x)
+                                       : hn::IfThenElse(inside[r], x, hn::Set(D(), Op::kPad));
+      lanes->reg[r].Add(filled, with);
+    }
+  }
+};
+
+// Folds the lanes of kLanes blocks at once: neighbours, then pairs, then halves. Register k of the
+// result has blocks k * kN and following.
+#if HWY_TARGET == HWY_SCALAR
+template <class Op>
+HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+  using A = Accumulator<Op>;
+  for (int64_t b = 0; b < kLanes; ++b) {
+    const A *lane = block[b].reg;
+    out[b] = A::Join(A::Join(A::Join(lane[0], lane[1]), A::Join(lane[2], lane[3])),
+                     A::Join(A::Join(lane[4], lane[5]), A::Join(lane[6], lane[7])));
+  }
+}
+#else
+// Lanes 0 and 1, 2 and 3, ... of register r of two blocks: (a01, b01, a23, b23, ...).
+template <class Op>
+HWY_INLINE Accumulator<Op> FoldNeighbours(const Lanes<Op> &a, const Lanes<Op> &b, int64_t r) {
+  using A = Accumulator<Op>;
+  const D d;
+  const A even = A::Map(a.reg[r], b.reg[r], [&](V x, V y) { return hn::InterleaveLower(d, x, y); });
+  const A odd = A::Map(a.reg[r], b.reg[r], [&](V x, V y) { return hn::InterleaveUpper(d, x, y); });
+  return A::Join(even, odd);
+}
+
+#if HWY_MAX_BYTES >= 32
+template <class Op>
+HWY_INLINE Accumulator<Op> FoldHalves(Accumulator<Op> low, Accumulator<Op> high) {
+  using A = Accumulator<Op>;
+  const D d;
+  return A::Join(A::Map(low, high, [&](V x, V y) { return hn::ConcatLowerLower(d, y, x); }),
+                 A::Map(low, high, [&](V x, V y) { return hn::ConcatUpperUpper(d, y, x); }));
+}
+#endif
+
+template <class Op>
+HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+  using A = Accumulator<Op>;
+  if constexpr (kN == 2) {
+    for (int64_t b = 0; b < kLanes; b += 2) {
+      A pair[kRegisters];
+      for (int64_t r = 0; r < kRegisters; ++r) pair[r] = FoldNeighbours(block[b], block[b + 1], r);
+      out[b / 2] = A::Join(A::Join(pair[0], pair[1]), A::Join(pair[2], pair[3]));
+    }
+  }
+#if HWY_MAX_BYTES >= 32
+  if constexpr (kN == 4) {
+    for (int64_t b = 0; b < kLanes; b += 4) {
+      A half[kRegisters];
+      for (int64_t r = 0; r < kRegisters; ++r) {
+        half[r] = FoldHalves(FoldNeighbours(block[b], block[b + 1], r),
+                             FoldNeighbours(block[b + 2], block[b + 3], r));
+      }
+      out[b / 4] = A::Join(half[0], half[1]);
+    }
+  }
+  if constexpr (kN == 8) {
+    A quad[2];
+    for (int64_t q = 0; q < 2; ++q) {
+      const A ab = FoldNeighbours(block[4 * q], block[4 * q + 1], 0);
+      const A cd = FoldNeighbours(block[4 * q + 2], block[4 * q + 3], 0);
+      // 128-bit pieces (a0123, c4567 of the pairs ...) meet their neighbours.
+      const A straight = A::Map(ab, cd, [](V x, V y) { return hn::OddEvenBlocks(y, x); });
+      const A crossed =
+          A::Map(ab, cd, [](V x, V y) { return hn::SwapAdjacentBlocks(hn::OddEvenBlocks(x, y)); });
+      quad[q] = A::Join(straight, crossed);
+    }
+    out[0] = FoldHalves(quad[0], quad[1]);
+  }
+#endif
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,125 @@
+// Hard and soft thresholding of a register of blocks whose norms are known.
+#if defined(SPK_KERNELS_SHRINK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_SHRINK_INL_H_
+#undef SPK_KERNELS_SHRINK_INL_H_
+#else
+#define SPK_KERNELS_SHRINK_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/convert-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Norms so large that norm + eps leaves the range of double: the same of halves.
+inline HWY_NOINLINE V ShrinkFactorOfLarge(V norm, V threshold, V eps) {
+  const D d;
+  const V half = hn::Set(d, 0.5);
+  const V halves = hn::Add(hn::Mul(norm, half), hn::Mul(eps, half));
+  return hn::Div(hn::Sub(halves, hn::Mul(threshold, half)), halves);
+}
+
+// (d - t) / d for d = norm + eps, rather than 1 - t / d: exact where the two nearly cancel. 0 for a
+// norm of at most t; 1 for an infinite or NaN norm.
+HWY_INLINE V ShrinkFactor(V norm, V threshold, V eps) {
+  const D d;
+  const V sum = hn::Add(norm, eps);
+  V factor = hn::Div(hn::Sub(sum, threshold), sum);
+  const auto fits = hn::Lt(sum, hn::Inf(d));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, fits))) {
+    factor = hn::IfThenElse(fits, factor, ShrinkFactorOfLarge(norm, threshold, eps));
+    // False for NaN, too.
+    factor = hn::IfThenElse(hn::Lt(norm, hn::Inf(d)), factor, hn::Set(d, 1.0));
+  }
+  return hn::IfThenZeroElse(hn::Le(norm, threshold), factor);
+}
+
+HWY_INLINE int64_t CountAlive(V factor) {
+  return static_cast<int64_t>(hn::CountTrue(D(), hn::Ne(factor, hn::Zero(D()))));
+}
+
+// kN elements times factors.
+template <class T>
+HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
+  const D d;
+  const V w = Load(x);
+  const V shrunk = hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(d)), hn::Mul(w, factor));
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(w), hn::Inf(d))))) return Store(shrunk, y);
+  // NaN, and infinity unless it is dead, keep their very bits.
+  HWY_ALIGN T results[kN];
+  HWY_ALIGN double factors[kN];
+  Store(shrunk, results);
+  hn::Store(factor, d, factors);
+  for (int64_t k = 0; k < kN; ++k) y[k] = factors[k] == 1.0 ? x[k] : results[k];
+}
+
+// Shrinks blocks whose norm is usual: its sum with eps is finite. Others are rare, and left to
+// functions of their own, because in the same loop they would take its registers.
+struct Soft {
+  static constexpr bool kHasUnusual = true;
+  V scale, eps;
+
+  template <class L>
+  HWY_INLINE V ThresholdOf(const L *threshold) const {
+    return hn::Mul(Load(threshold), scale);
+  }
+  HWY_INLINE bool AreUsual(V norm) const {
+    return hn::AllTrue(D(), hn::Lt(hn::Add(norm, eps), hn::Inf(D())));
+  }
+  HWY_INLINE M Alive(V norm, V threshold) const { return hn::Gt(norm, threshold); }
+  HWY_INLINE V Factor(V norm, V threshold) const {
+    const V sum = hn::Add(norm, eps);
+    return hn::Div(hn::Sub(sum, threshold), sum);
+  }
+  // `w` is what x holds.
+  template <class T>
+  static HWY_INLINE void Write(const T *, V w, M alive, V factor, T *y) {
+    Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
+  }
+};
+
+// All bits where `keep` is 1, none where it is 0.
+HWY_INLINE VU32 KeepWords(V keep) {
+  const DU32 du;
+  const hn::Rebind<int32_t, D> di;
+  return hn::Sub(hn::Zero(du), hn::BitCast(du, hn::DemoteTo(di, keep)));
+}
+// Elements of 16 or 32 bits, as they are where all bits of `keep` are set, 0 where none is.
+template <class T>
+HWY_INLINE void StoreKept(const T *x, VU32 keep, T *y) {
+  const DU32 du;
+  if constexpr (sizeof(T) == sizeof(uint16_t)) {
+    const auto words = hn::LoadU(DU16(), reinterpret_cast<const uint16_t *>(x));
+    StoreWords(hn::And(hn::PromoteTo(du, words), keep), y);
+  } else {
+    const VU32 words = hn::LoadU(du, reinterpret_cast<const uint32_t *>(x));
+    hn::StoreU(hn::And(words, keep), du, reinterpret_cast<uint32_t *>(y));
+  }
+}
+
+// Drops blocks whose norm, as a float, is below their threshold. NaN survives.
+struct Hard {
+  static constexpr bool kHasUnusual = false;
+
+  template <class L>
+  HWY_INLINE V ThresholdOf(const L *threshold) const {
+    return Load(threshold);
+  }
+  HWY_INLINE M Alive(V norm, V threshold) const {
+    return hn::Not(hn::Lt(hn::PromoteTo(D(), ToFloat(norm)), threshold));
+  }
+  HWY_INLINE V Factor(V, V) const { return hn::Set(D(), 1.0); }
+  template <class T>
+  static HWY_INLINE void Write(const T *x, V, M alive, V one, T *y) {
+    StoreKept(x, KeepWords(hn::IfThenElseZero(alive, one)), y);
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

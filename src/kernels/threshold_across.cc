@@ -1,0 +1,150 @@
+// Thresholding of blocks of a few elements across rows, one block an element of a row, while they
+// are in registers.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/threshold_across.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "kernels/convert-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/shrink-inl.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Registers of kN blocks of kRows elements.
+template <int64_t kRows, class T, class Op>
+class BlocksAcross {
+ public:
+  BlocksAcross(const ThresholdArgs &args, const Op &op)
+      : op_(op), to_y_(args.to_y), ahead_(args.blocks.ahead) {
+    std::copy_n(args.blocks.row, kRows, row_);
+  }
+
+  // `count` registers, steps apart; returns how many blocks stay.
+  template <class L>
+  HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
+                         int64_t threshold_step, int64_t count) const {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
+      V w[kRows];
+      V squares = hn::Zero(D());
+      for (int64_t r = 0; r < kRows; ++r) {
+        __builtin_prefetch(x + row_[r] + ahead_, 0, 2);
+        w[r] = Load(Row(x, r));
+        squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the same sum
+      }
+      const V norm = hn::Sqrt(squares);
+      const V limit = op_.ThresholdOf(threshold);
+      if constexpr (Op::kHasUnusual) {
+        if (HWY_UNLIKELY(!op_.AreUsual(norm))) {
+          kept += ShrinkUnusualBlocks(*this, x, norm, limit);
+          continue;
+        }
+      }
+      const M alive = op_.Alive(norm, limit);
+      const V factor = op_.Factor(norm, limit);
+      for (int64_t r = 0; r < kRows; ++r) Op::Write(Row(x, r), w[r], alive, factor, To(x, r));
+      kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
+    }
+    return kept;
+  }
+
+ private:
+  // By value: the address of the caller's object is never taken, and its fields stay in registers.
+  static HWY_NOINLINE int64_t ShrinkUnusualBlocks(const BlocksAcross blocks, const std::byte *x,
+                                                  V norm, V limit) {
+    const V factor = ShrinkFactor(norm, limit, blocks.op_.eps);
+    for (int64_t r = 0; r < kRows; ++r) StoreShrunk(blocks.Row(x, r), factor, blocks.To(x, r));
+    return CountAlive(factor);
+  }
+
+  HWY_INLINE const T *Row(const std::byte *x, int64_t r) const {
+    return reinterpret_cast<const T *>(x + row_[r]);
+  }
+  HWY_INLINE T *To(const std::byte *x, int64_t r) const {
+    return reinterpret_cast<T *>(const_cast<std::byte *>(x) + row_[r] + to_y_);
+  }
+
+  const Op op_;
+  int64_t row_[kRows];
+  int64_t to_y_;
+  int64_t ahead_;
+};
+
+template <int64_t kRows, class T, class L, class Op>
+HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
+  constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
+  const BlocksAcross<kRows, T, Op> across(args, op);
+  const L *threshold = static_cast<const L *>(args.threshold);
+  const BlockRow inner = args.blocks.inner;
+  const BlockRow outer = args.blocks.outer;
+  // Short runs would cost more than what is in them.
+  if (inner.count == kN) {
+    return across.Run(args.blocks.x, outer.step, threshold, outer.out, outer.count);
+  }
+  int64_t kept = 0;
+  for (int64_t o = 0; o < outer.count; ++o) {
+    kept += across.Run(args.blocks.x + o * outer.step, kRegister, threshold + o * outer.out, kN,
+                       inner.count / kN);
+  }
+  return kept;
+}
+
+template <class T, class L, class Op>
+HWY_INLINE int64_t ThresholdAcross(const ThresholdArgs &args, const Op &op) {
+  static_assert(kMostRowsAcross == 4);
+  switch (args.blocks.rows) {
+    case 1:
+      return ThresholdRows<1, T, L>(args, op);
+    case 2:
+      return ThresholdRows<2, T, L>(args, op);
+    case 3:
+      return ThresholdRows<3, T, L>(args, op);
+    default:
+      return ThresholdRows<4, T, L>(args, op);
+  }
+}
+
+template <class T, class L>
+int64_t ShrinkAcross(const ThresholdArgs &args) {
+  return ThresholdAcross<T, L>(args,
+                               Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
+}
+
+template <class T, class L>
+int64_t DropAcross(const ThresholdArgs &args) {
+  return ThresholdAcross<T, L>(args, Hard());
+}
+
+template <class T>
+void FillAcross(DtypeIndex dtype, Kernels *table) {
+  table->shrink_across[dtype][0] = ShrinkAcross<T, float>;
+  table->shrink_across[dtype][1] = ShrinkAcross<T, double>;
+  table->drop_across[dtype][0] = DropAcross<T, float>;
+  table->drop_across[dtype][1] = DropAcross<T, double>;
+}
+
+void FillThresholdAcross(Kernels *table) {
+  FillAcross<float>(kF32, table);
+  FillAcross<F16>(kF16, table);
+  FillAcross<Bf16>(kBf16, table);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillThresholdAcross);
+void fill_threshold_across(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillThresholdAcross)(table);
+}
+}  // namespace spk
+#endif

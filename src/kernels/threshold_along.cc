@@ -1,0 +1,204 @@
+// Thresholding of blocks of one short row each that follow each other, such as 3x3 kernels: judged
+// kLanes at a time, and written before they leave the first cache.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/threshold_along.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include "kernels/convert-inl.h"
+#include "kernels/fold-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/rows-inl.h"
+#include "kernels/shrink-inl.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// What each of kLanes blocks is told, a lane a block, and does to its elements: soft, its factor,
+// which is 0 for the dead ones.
+struct SoftVerdict {
+  using DV = D;
+  static HWY_INLINE V Of(const Soft &soft, V norm, V limit, M alive) {
+    return hn::IfThenElseZero(alive, soft.Factor(norm, limit));
+  }
+  template <class T>
+  static HWY_INLINE void Apply(const T *x, V factor, T *y) {
+    const M alive = hn::Ne(factor, hn::Zero(D()));
+    Store(hn::IfThenElseZero(alive, hn::Mul(Load(x), factor)), y);
+  }
+};
+// Hard, all bits or none.
+struct HardVerdict {
+  using DV = DU32;
+  static HWY_INLINE VU32 Of(const Hard &, V, V, M alive) {
+    return KeepWords(hn::IfThenElseZero(alive, hn::Set(D(), 1.0)));
+  }
+  template <class T>
+  static HWY_INLINE void Apply(const T *x, VU32 keep, T *y) {
+    StoreKept(x, keep, y);
+  }
+};
+
+// Rows of kLength elements, or of any number from kLanes to kLongerRow for kLength 0.
+template <int64_t kLength, class T, class Op, class Verdict>
+class BlocksAlong {
+ public:
+  BlocksAlong(const ThresholdArgs &args, const Op &op)
+      : op_(op),
+        n_(args.blocks.n),
+        to_y_(args.to_y),
+        ahead_(args.blocks.ahead),
+        tail_(args.blocks.n) {
+    SetPicks(DV(), n(), pick_);
+  }
+
+  // `count` groups of kLanes blocks; returns how many blocks stay. Roots and divisions take long:
+  // sums run a group ahead of them, and they a group ahead of what is written.
+  template <class L>
+  HWY_INLINE int64_t Run(const std::byte *first, const L *threshold, int64_t count) const {
+    const T *x = reinterpret_cast<const T *>(first);
+    int64_t kept = 0;
+    Judged judged = Judge(Squares(x), threshold, &kept);
+    V squares = hn::Zero(D());
+    if (count > 1) squares = Squares(x + Group());
+    for (int64_t g = 2; g < count; ++g, x += Group()) {
+      const V next = Squares(x + 2 * Group());
+      threshold += kLanes;
+      const Judged then = Judge(squares, threshold, &kept);
+      Write(x, judged);
+      judged = then;
+      squares = next;
+    }
+    Write(x, judged);
+    if (count > 1) Write(x + Group(), Judge(squares, threshold + kLanes, &kept));
+    return kept;
+  }
+
+ private:
+  using DV = typename Verdict::DV;
+  using Picks = decltype(hn::SetTableIndices(
+      DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
+  struct Judged {
+    hn::Vec<DV> verdict;
+    bool is_usual;
+  };
+
+  HWY_INLINE int64_t n() const { return kLength == 0 ? n_ : kLength; }
+  HWY_INLINE int64_t Group() const { return kLanes * n(); }
+
+  HWY_INLINE V Squares(const T *x) const {
+    Lanes<SumSquares> lanes[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      lanes[i].Add(x + i * n(), hn::Zero(D()));
+      if (kLength != kLanes) tail_.Add(x + (i + 1) * n(), hn::Zero(D()), &lanes[i]);
+    }
+    Accumulator<SumSquares> squares[kRegisters];
+    Fold(lanes, squares);
+    return squares[0].sum;
+  }
+
+  template <class L>
+  HWY_INLINE Judged Judge(V squares, const L *threshold, int64_t *kept) const {
+    const V norm = hn::Sqrt(squares);
+    const V limit = op_.ThresholdOf(threshold);
+    if constexpr (Op::kHasUnusual) {
+      if (HWY_UNLIKELY(!op_.AreUsual(norm))) {
+        const V factor = ShrinkFactor(norm, limit, op_.eps);
+        *kept += CountAlive(factor);
+        return {factor, false};
+      }
+    }
+    const M alive = op_.Alive(norm, limit);
+    *kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
+    return {Verdict::Of(op_, norm, limit, alive), true};
+  }
+
+  HWY_INLINE void Write(const T *x, const Judged &judged) const {
+    T *y = reinterpret_cast<T *>(reinterpret_cast<std::byte *>(const_cast<T *>(x)) + to_y_);
+    if constexpr (Op::kHasUnusual) {
+      if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
+    }
+    constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
+    for (int64_t at = 0; at < Group(); at += kLine) PrefetchAhead(x + at, ahead_);
+    for (int64_t k = 0; k < n(); ++k) {
+      Verdict::Apply(x + k * kN, hn::TableLookupLanes(judged.verdict, pick_[k]), y + k * kN);
+    }
+  }
+
+  static HWY_NOINLINE void WriteUnusual(const T *x, V factor, const Picks *pick, int64_t n, T *y) {
+    for (int64_t k = 0; k < n; ++k) {
+      StoreShrunk(x + k * kN, hn::TableLookupLanes(factor, pick[k]), y + k * kN);
+    }
+  }
+
+  const Op op_;
+  int64_t n_;
+  int64_t to_y_;
+  int64_t ahead_;
+  Tail<SumSquares> tail_;
+  Picks pick_[kLongerRow];
+};
+
+template <int64_t kLength, class T, class L, class Verdict, class Op>
+HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
+  const BlocksAlong<kLength, T, Op, Verdict> along(args, op);
+  const ReduceArgs &blocks = args.blocks;
+  const L *threshold = static_cast<const L *>(args.threshold);
+  int64_t kept = 0;
+  for (int64_t o = 0; o < blocks.outer.count; ++o) {
+    kept += along.Run(blocks.x + blocks.row[0] + o * blocks.outer.step,
+                      threshold + o * blocks.outer.out, blocks.inner.count / kLanes);
+  }
+  return kept;
+}
+
+template <class T, class L, class Verdict, class Op>
+HWY_INLINE int64_t ThresholdAlong(const ThresholdArgs &args, const Op &op) {
+  constexpr int64_t kKernel = 9;  // 3x3
+  if (args.blocks.n == kLanes) return ThresholdRowsOf<kLanes, T, L, Verdict>(args, op);
+  if (args.blocks.n == kKernel) return ThresholdRowsOf<kKernel, T, L, Verdict>(args, op);
+  return ThresholdRowsOf<0, T, L, Verdict>(args, op);
+}
+
+template <class T, class L>
+int64_t ShrinkAlong(const ThresholdArgs &args) {
+  return ThresholdAlong<T, L, SoftVerdict>(
+      args, Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
+}
+
+template <class T, class L>
+int64_t DropAlong(const ThresholdArgs &args) {
+  return ThresholdAlong<T, L, HardVerdict>(args, Hard());
+}
+
+template <class T>
+void FillAlong(DtypeIndex dtype, Kernels *table) {
+  table->shrink_along[dtype][0] = ShrinkAlong<T, float>;
+  table->shrink_along[dtype][1] = ShrinkAlong<T, double>;
+  table->drop_along[dtype][0] = DropAlong<T, float>;
+  table->drop_along[dtype][1] = DropAlong<T, double>;
+}
+
+void FillThresholdAlong(Kernels *table) {
+  if constexpr (kPicks) {
+    FillAlong<float>(kF32, table);
+    FillAlong<F16>(kF16, table);
+    FillAlong<Bf16>(kBf16, table);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillThresholdAlong);
+void fill_threshold_along(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillThresholdAlong)(table);
+}
+}  // namespace spk
+#endif
