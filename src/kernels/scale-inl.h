@@ -49,7 +49,7 @@ template <class T, class P>
 HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
   const D d;
   const V f = hn::Set(d, factor);
-  const auto alive = hn::Ne(f, hn::Zero(d));
+  const M alive = hn::Not(hn::Eq(f, hn::Zero(d)));
   const auto scaled = [&](const T *from)
                           HWY_ATTR { return hn::IfThenElseZero(alive, P::Of(Load(from), f)); };
   const V last = scaled(x + n - kN);

@@ -77,7 +77,7 @@ HWY_INLINE bool ScaleRegister(const T *x, T *y, const double *factor, int64_t ah
   const V in = Load(x);
   const V f = hn::LoadU(D(), factor);
   if (HWY_UNLIKELY(!hn::AllFalse(D(), hn::IsNaN(in)))) return false;
-  Store(hn::IfThenElseZero(hn::Ne(f, hn::Zero(D())), P::Of(in, f)), y);
+  Store(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(D())), P::Of(in, f)), y);
   return true;
 }
 
@@ -148,7 +148,7 @@ class PickedRows {
         PrefetchAhead(x + k * kN, ahead);
         const V f = hn::TableLookupLanes(factors, pick_[k]);
         const V product = P::Of(Load(x + k * kN), f);
-        Store(hn::IfThenElseZero(hn::Ne(f, zero), product), y + k * kN);
+        Store(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kN);
       }
     }
     return row;

@@ -26,7 +26,7 @@ struct SoftVerdict {
   }
   template <class T>
   static HWY_INLINE void Apply(const T *x, V factor, T *y) {
-    const M alive = hn::Ne(factor, hn::Zero(D()));
+    const M alive = hn::Ne(factor, hn::Zero(D()));  // of NaN, which none is, Ne would say no
     Store(hn::IfThenElseZero(alive, hn::Mul(Load(x), factor)), y);
   }
 };
