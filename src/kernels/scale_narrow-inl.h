@@ -8,8 +8,6 @@
 
 #include <hwy/highway.h>
 
-#include <cmath>
-#include <cstring>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -83,28 +81,57 @@ struct NarrowFactor {
   uint32_t alive;  // all bits, or none if the factor is 0
   bool is_usual;   // 0, or not 1 and of normal floats, whose products mostly are normal, too
 
-  NarrowFactor() = default;
-  explicit HWY_INLINE NarrowFactor(double factor) {
-    constexpr uint64_t kHighPart = ~((uint64_t{1} << (53 - Narrow<T>::kCut)) - 1);
-    uint64_t bits = 0;
-    std::memcpy(&bits, &factor, sizeof bits);
-    bits &= kHighPart;
-    double cut = 0.0;
-    std::memcpy(&cut, &bits, sizeof cut);
-    high = static_cast<float>(cut);
-    // Never 0, because an infinity times it would be no number; too small to matter.
-    low = static_cast<float>((factor - cut) + factor * 0x1p-60);
-    alive = factor == 0.0 ? 0u : ~0u;
-    const double magnitude = std::fabs(factor);
-    const bool in_range = magnitude >= 0x1p-60 && magnitude <= 0x1p60;
-    is_usual = (in_range && factor != 1.0) || factor == 0.0;
-  }
-
   HWY_INLINE VN Times(VN x) const {
     const DN d;
     const VN product = hn::Add(hn::Mul(x, hn::Set(d, high)), hn::Mul(x, hn::Set(d, low)));
     return hn::And(hn::BitCast(d, hn::Set(DNBits(), alive)), product);
   }
+};
+
+// Factors of up to kMost rows, made kN at a time.
+template <class T>
+class NarrowFactors {
+ public:
+  static constexpr int64_t kMost = 64;
+
+  HWY_INLINE void Take(const double *factor, int64_t step, int64_t count) {
+    for (int64_t i = 0; i < count; i += kN) {
+      Make(LoadSome(factor + i * step, step, HWY_MIN(count - i, kN)), i);
+    }
+  }
+  HWY_INLINE NarrowFactor<T> operator[](int64_t i) const {
+    return {high_[i], low_[i], alive_[i], usual_[i] != 0};
+  }
+
+ private:
+  using DI32 = hn::Rebind<int32_t, D>;
+
+  HWY_INLINE void Make(V factor, int64_t i) {
+    constexpr uint64_t kHighPart = ~((uint64_t{1} << (53 - Narrow<T>::kCut)) - 1);
+    const D d;
+    const V cut = hn::And(factor, hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), kHighPart)));
+    // Never 0, because an infinity times it would be no number; too small to matter.
+    const V rest = hn::Add(hn::Sub(factor, cut), hn::Mul(factor, hn::Set(d, 0x1p-60)));
+    hn::StoreU(ToFloat(cut), DF(), high_ + i);
+    hn::StoreU(ToFloat(rest), DF(), low_ + i);
+    const M dead = hn::Eq(factor, hn::Zero(d));
+    const V magnitude = hn::Abs(factor);
+    const M in_range =
+        hn::And(hn::Ge(magnitude, hn::Set(d, 0x1p-60)), hn::Le(magnitude, hn::Set(d, 0x1p60)));
+    const M scales = hn::AndNot(hn::Eq(factor, hn::Set(d, 1.0)), in_range);
+    StoreBits(hn::Not(dead), alive_ + i);
+    StoreBits(hn::Or(scales, dead), usual_ + i);
+  }
+  // All bits, or none.
+  static HWY_INLINE void StoreBits(M mask, uint32_t *to) {
+    const auto bits = hn::DemoteTo(DI32(), hn::IfThenElseZero(mask, hn::Set(D(), -1.0)));
+    hn::StoreU(hn::BitCast(DU32(), bits), DU32(), to);
+  }
+
+  HWY_ALIGN float high_[kMost];
+  HWY_ALIGN float low_[kMost];
+  HWY_ALIGN uint32_t alive_[kMost];
+  HWY_ALIGN uint32_t usual_[kMost];
 };
 
 // Do all of these products round to the numbers that the exact ones round to?
@@ -127,30 +154,40 @@ HWY_INLINE bool RoundAsExact(VN a, VN b) {
   return hn::AllFalse(du, hn::Or(nan, hn::Or(middle, small)));
 }
 
-// A contiguous row of at least kNarrow elements, times a usual factor. The last register overlaps
-// the one before, so it is read before anything is written.
+// Two registers of a row.
+template <class T, class P>
+HWY_INLINE void ScaleNarrowPair(const T *x, T *y, const NarrowFactor<T> &f, double factor,
+                                int64_t ahead) {
+  using N = Narrow<T>;
+  PrefetchAhead(x, ahead);
+  const VN a = f.Times(N::Load(x));
+  const VN b = f.Times(N::Load(x + kNarrow));
+  if (HWY_UNLIKELY(!RoundAsExact<T>(a, b))) return ScaleRun<T, P>(x, y, 2 * kNarrow, factor, 0);
+  N::Store(a, y);
+  N::Store(b, y + kNarrow);
+}
+
+// A contiguous row of at least kNarrow elements, times a usual factor. What is no whole pair of
+// registers is in two that overlap others, which is why they are read before those are written.
 template <class T, class P>
 HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const NarrowFactor<T> &f, double factor,
                                int64_t ahead) {
   using N = Narrow<T>;
-  const VN first = f.Times(N::Load(x));
-  const VN last = n == kNarrow ? first : f.Times(N::Load(x + n - kNarrow));
-  PrefetchAhead(x + n - kNarrow, ahead);
-  if (HWY_UNLIKELY(!RoundAsExact<T>(first, last))) return ScaleRun<T, P>(x, y, n, factor, 0);
-  N::Store(first, y);
-  for (int64_t i = kNarrow; i + kNarrow < n; i += 2 * kNarrow) {
-    const bool two = i + 2 * kNarrow < n;
-    PrefetchAhead(x + i, ahead);
-    const VN a = f.Times(N::Load(x + i));
-    const VN b = two ? f.Times(N::Load(x + i + kNarrow)) : a;
-    if (HWY_LIKELY(RoundAsExact<T>(a, b))) {
-      N::Store(a, y + i);
-      if (two) N::Store(b, y + i + kNarrow);
-    } else {
-      ScaleRun<T, P>(x + i, y + i, two ? 2 * kNarrow : kNarrow, factor, 0);
-    }
+  const int64_t pairs = n / (2 * kNarrow) * (2 * kNarrow);
+  if (HWY_LIKELY(pairs == n)) {
+    for (int64_t i = 0; i < n; i += 2 * kNarrow)
+      ScaleNarrowPair<T, P>(x + i, y + i, f, factor, ahead);
+    return;
   }
-  N::Store(last, y + n - kNarrow);
+  const int64_t left = HWY_MIN(pairs, n - kNarrow);
+  const VN a = f.Times(N::Load(x + left));
+  const VN b = f.Times(N::Load(x + n - kNarrow));
+  PrefetchAhead(x + n - kNarrow, ahead);
+  if (HWY_UNLIKELY(!RoundAsExact<T>(a, b))) return ScaleRun<T, P>(x, y, n, factor, 0);
+  for (int64_t i = 0; i < pairs; i += 2 * kNarrow)
+    ScaleNarrowPair<T, P>(x + i, y + i, f, factor, ahead);
+  N::Store(a, y + left);
+  N::Store(b, y + n - kNarrow);
 }
 
 // A short row of 16-bit numbers, of at least kNarrow.
@@ -165,7 +202,8 @@ HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const NarrowFactor<T>
 // Two rows of a register each.
 template <class T, class P>
 HWY_INLINE void ScaleTwoRegisters(const std::byte *x, std::byte *y, const ScaleArgs &args,
-                                  const NarrowFactor<T> *narrow, const double *factor) {
+                                  const NarrowFactor<T> &f0, const NarrowFactor<T> &f1,
+                                  const double *factor) {
   using N = Narrow<T>;
   const T *x0 = reinterpret_cast<const T *>(x);
   const T *x1 = reinterpret_cast<const T *>(x + args.x_row);
@@ -173,41 +211,37 @@ HWY_INLINE void ScaleTwoRegisters(const std::byte *x, std::byte *y, const ScaleA
   T *y1 = reinterpret_cast<T *>(y + args.y_row);
   PrefetchAhead(x0, args.ahead);
   PrefetchAhead(x1, args.ahead);
-  const VN a = narrow[0].Times(N::Load(x0));
-  const VN b = narrow[1].Times(N::Load(x1));
-  const bool usual = narrow[0].is_usual && narrow[1].is_usual;
+  const VN a = f0.Times(N::Load(x0));
+  const VN b = f1.Times(N::Load(x1));
+  const bool usual = f0.is_usual && f1.is_usual;
   if (HWY_LIKELY(usual && RoundAsExact<T>(a, b))) {
     N::Store(a, y0);
     N::Store(b, y1);
     return;
   }
-  ScaleShortRow<T, P>(x0, y0, kNarrow, narrow[0], factor[0], 0);
-  ScaleShortRow<T, P>(x1, y1, kNarrow, narrow[1], factor[args.factor_row], 0);
+  ScaleShortRow<T, P>(x0, y0, kNarrow, f0, factor[0], 0);
+  ScaleShortRow<T, P>(x1, y1, kNarrow, f1, factor[args.factor_row], 0);
 }
 
 // Short rows of 16-bit numbers: their factors are prepared once for all groups that share them.
 template <class T, class P>
 HWY_NOINLINE void ScaleNarrowRows(const ScaleArgs &given) {
   const ScaleArgs args = given;  // a copy that no store can change, as far as compilers know
-  constexpr int64_t kAtOnce = 64;
-  NarrowFactor<T> narrow[kAtOnce];
+  constexpr int64_t kAtOnce = NarrowFactors<T>::kMost;
+  NarrowFactors<T> narrow;
   for (int64_t begin = 0; begin < args.rows; begin += kAtOnce) {
     const int64_t count = HWY_MIN(args.rows - begin, kAtOnce);
     for (int64_t group = 0; group < args.groups; ++group) {
       const double *factor = static_cast<const double *>(args.factor) + group * args.factor_group +
                              begin * args.factor_row;
-      if (group == 0 || args.factor_group != 0) {
-        for (int64_t r = 0; r < count; ++r) {
-          narrow[r] = NarrowFactor<T>(factor[r * args.factor_row]);
-        }
-      }
+      if (group == 0 || args.factor_group != 0) narrow.Take(factor, args.factor_row, count);
       const std::byte *x = args.x + group * args.x_group + begin * args.x_row;
       std::byte *y = args.y + group * args.y_group + begin * args.y_row;
       int64_t r = 0;
       if (args.n == kNarrow) {
         for (; r + 2 <= count; r += 2) {
-          ScaleTwoRegisters<T, P>(x + r * args.x_row, y + r * args.y_row, args, narrow + r,
-                                  factor + r * args.factor_row);
+          ScaleTwoRegisters<T, P>(x + r * args.x_row, y + r * args.y_row, args, narrow[r],
+                                  narrow[r + 1], factor + r * args.factor_row);
         }
       }
       for (; r < count; ++r) {
