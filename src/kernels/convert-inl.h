@@ -177,7 +177,8 @@ HWY_INLINE void Store(V v, Bf16 *p) {
   StoreWords(UpperHalf(hn::BitCast(DU32(), ToFloatOddNormal(v))), p);
 }
 
-inline HWY_NOINLINE void StoreAny(V v, F16 *p) {
+#if !SPK_NATIVE_F16
+inline HWY_NOINLINE void Store(V v, F16 *p) {
   const DU32 du;
   const DF df;
   const VU32 bits = ToFloatOdd(v);
@@ -195,20 +196,18 @@ inline HWY_NOINLINE void StoreAny(V v, F16 *p) {
   const auto overflows = hn::Gt(magnitude, hn::Set(du, 0x477fffffu));  // >= 65536
   const auto is_nan = hn::Gt(magnitude, hn::Set(du, 0x7f800000u));
   VU32 half = hn::IfThenElse(overflows, hn::Set(du, 0x7c00), tiny_or_normal);
-  half = hn::IfThenElse(is_nan, hn::Set(du, 0x7e00), half);
+  // Processors cut a NaN's payload, too.
+  const VU32 payload = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 0x3ff));
+  half = hn::IfThenElse(is_nan, hn::Or(payload, hn::Set(du, 0x7e00)), half);
   StoreWords(hn::Or(half, sign), p);
 }
-
+#else
 HWY_INLINE void Store(V v, F16 *p) {
-#if SPK_NATIVE_F16
   // What is less than the least normal float becomes 0 either way.
-  if (HWY_LIKELY(hn::AllFalse(D(), hn::IsNaN(v)))) {
-    const auto half = hn::DemoteTo(DF16(), ToFloatOddNormal(v));
-    return hn::StoreU(half, DF16(), reinterpret_cast<hwy::float16_t *>(p));
-  }
-#endif
-  StoreAny(v, p);
+  const auto half = hn::DemoteTo(DF16(), ToFloatOddNormal(v));
+  hn::StoreU(half, DF16(), reinterpret_cast<hwy::float16_t *>(p));
 }
+#endif
 
 // --- rows of any step, to doubles and back -----------------------------------------------------
 

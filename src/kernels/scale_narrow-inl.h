@@ -8,7 +8,6 @@
 
 #include <hwy/highway.h>
 
-
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/rows-inl.h"
@@ -24,8 +23,7 @@ namespace HWY_NAMESPACE {
 // last bit of a float and rounds as the exact one does, unless it lies in the middle of two 16-bit
 // numbers.
 //
-// `kCut` bits of a float have no room in the 16; below `kLeast` more have none, or products of low
-// parts leave the range of normal floats.
+// `kCut` bits of a float have no room in the 16.
 template <class T>
 struct Narrow {
   static constexpr bool kInFloats = false;
@@ -39,8 +37,6 @@ template <>
 struct Narrow<Bf16> {
   static constexpr bool kInFloats = true;
   static constexpr int kCut = 16;
-  static constexpr uint32_t kLeast = 27u << 23;  // 2^-100
-  static constexpr bool kCutsNan = true;         // as every conversion to bf16 does
 
   static HWY_INLINE VN Load(const Bf16 *p) {
     const auto words = hn::LoadU(hn::Rebind<uint16_t, DN>(), reinterpret_cast<const uint16_t *>(p));
@@ -54,6 +50,23 @@ struct Narrow<Bf16> {
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<DN>(), upper)), d16,
                reinterpret_cast<uint16_t *>(p));
   }
+  // May any of these products lie in the middle of two? Or be so small that products of low parts
+  // leave the range of normal floats?
+  static HWY_INLINE bool MayLieBetween(VN a, VN b) {
+    constexpr uint32_t kLeast = 27u << 23;  // 2^-100
+    const DNBits du;
+    const auto half = hn::Set(du, 0x8000u);
+    const auto from_middle = [&](VN v) HWY_ATTR {
+      return hn::And(hn::Xor(hn::BitCast(du, v), half), hn::Set(du, 0xffffu));
+    };
+    const auto middle = hn::Eq(hn::Min(from_middle(a), from_middle(b)), hn::Zero(du));
+    // 0 becomes the largest.
+    const auto less_one = [&](VN v) HWY_ATTR {
+      return hn::Sub(hn::BitCast(du, hn::Abs(v)), hn::Set(du, 1));
+    };
+    const auto small = hn::Lt(hn::Min(less_one(a), less_one(b)), hn::Set(du, kLeast - 1));
+    return !hn::AllFalse(du, hn::Or(middle, small));
+  }
 };
 
 #if SPK_NATIVE_F16
@@ -61,8 +74,6 @@ template <>
 struct Narrow<F16> {
   static constexpr bool kInFloats = true;
   static constexpr int kCut = 13;
-  static constexpr uint32_t kLeast = 113u << 23;  // 2^-14
-  static constexpr bool kCutsNan = false;         // all become the same one
   using D16 = hn::Rebind<hwy::float16_t, DN>;
 
   static HWY_INLINE VN Load(const F16 *p) {
@@ -70,6 +81,25 @@ struct Narrow<F16> {
   }
   static HWY_INLINE void Store(VN v, F16 *p) {
     hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
+  }
+  // May any of these products lie in the middle of two? What is cut off is turned to the top: of a
+  // normal number's middle it is the sign bit alone. Subnormal ones have fewer bits: of their middles it
+  // may also be 0, which leaves an integer less than that of the least normal number, but not 0.
+  static HWY_INLINE bool MayLieBetween(VN a, VN b) {
+    constexpr uint32_t kLeast = 113u << (23 - kCut);  // 2^-14
+    constexpr int32_t kBeyond = 1 << (31 - kCut);     // any magnitude
+    constexpr int32_t kSign = INT32_MIN;
+    const DNBits du;
+    const hn::RebindToSigned<DN> di;
+    const auto turned = [&](VN v)
+                            HWY_ATTR { return hn::RotateRight<kCut>(hn::BitCast(du, hn::Abs(v))); };
+    const auto x = turned(a);
+    const auto y = turned(b);
+    const auto lower = hn::Min(hn::BitCast(di, x), hn::BitCast(di, y));
+    const auto middle = hn::RebindMask(du, hn::Lt(lower, hn::Set(di, kSign + kBeyond)));
+    const auto one = hn::Set(du, 1);
+    const auto least = hn::Min(hn::Sub(x, one), hn::Sub(y, one));
+    return !hn::AllFalse(du, hn::Or(middle, hn::Lt(least, hn::Set(du, kLeast - 1))));
   }
 };
 #endif
@@ -134,26 +164,6 @@ class NarrowFactors {
   HWY_ALIGN uint32_t usual_[kMost];
 };
 
-// Do all of these products round to the numbers that the exact ones round to?
-template <class T>
-HWY_INLINE bool RoundAsExact(VN a, VN b) {
-  constexpr uint32_t kHalf = 1u << (Narrow<T>::kCut - 1);
-  const DNBits du;
-  const auto half = hn::Set(du, kHalf);
-  const auto cut = hn::Set(du, 2 * kHalf - 1);
-  const auto from_middle = [&](VN v)
-                               HWY_ATTR { return hn::And(hn::Xor(hn::BitCast(du, v), half), cut); };
-  const auto middle = hn::Eq(hn::Min(from_middle(a), from_middle(b)), hn::Zero(du));
-  // 0 becomes the largest.
-  const auto one = hn::Set(du, 1);
-  const auto less_one = [&](VN v) HWY_ATTR { return hn::Sub(hn::BitCast(du, hn::Abs(v)), one); };
-  const auto small = hn::Lt(hn::Min(less_one(a), less_one(b)), hn::Set(du, Narrow<T>::kLeast - 1));
-  if constexpr (Narrow<T>::kCutsNan) return hn::AllFalse(du, hn::Or(middle, small));
-  // Opposite infinities look the same, and are then merely scaled the other way.
-  const auto nan = hn::RebindMask(du, hn::IsNaN(hn::Add(a, b)));
-  return hn::AllFalse(du, hn::Or(nan, hn::Or(middle, small)));
-}
-
 // Two registers of a row.
 template <class T, class P>
 HWY_INLINE void ScaleNarrowPair(const T *x, T *y, const NarrowFactor<T> &f, double factor,
@@ -162,7 +172,7 @@ HWY_INLINE void ScaleNarrowPair(const T *x, T *y, const NarrowFactor<T> &f, doub
   PrefetchAhead(x, ahead);
   const VN a = f.Times(N::Load(x));
   const VN b = f.Times(N::Load(x + kNarrow));
-  if (HWY_UNLIKELY(!RoundAsExact<T>(a, b))) return ScaleRun<T, P>(x, y, 2 * kNarrow, factor, 0);
+  if (HWY_UNLIKELY(N::MayLieBetween(a, b))) return ScaleRun<T, P>(x, y, 2 * kNarrow, factor, 0);
   N::Store(a, y);
   N::Store(b, y + kNarrow);
 }
@@ -183,7 +193,7 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const NarrowFactor<T
   const VN a = f.Times(N::Load(x + left));
   const VN b = f.Times(N::Load(x + n - kNarrow));
   PrefetchAhead(x + n - kNarrow, ahead);
-  if (HWY_UNLIKELY(!RoundAsExact<T>(a, b))) return ScaleRun<T, P>(x, y, n, factor, 0);
+  if (HWY_UNLIKELY(N::MayLieBetween(a, b))) return ScaleRun<T, P>(x, y, n, factor, 0);
   for (int64_t i = 0; i < pairs; i += 2 * kNarrow)
     ScaleNarrowPair<T, P>(x + i, y + i, f, factor, ahead);
   N::Store(a, y + left);
@@ -214,7 +224,7 @@ HWY_INLINE void ScaleTwoRegisters(const std::byte *x, std::byte *y, const ScaleA
   const VN a = f0.Times(N::Load(x0));
   const VN b = f1.Times(N::Load(x1));
   const bool usual = f0.is_usual && f1.is_usual;
-  if (HWY_LIKELY(usual && RoundAsExact<T>(a, b))) {
+  if (HWY_LIKELY(usual && !N::MayLieBetween(a, b))) {
     N::Store(a, y0);
     N::Store(b, y1);
     return;
