@@ -44,8 +44,9 @@ typedef struct {
 
 typedef enum { kHalf, kQuarter, kFree, kAtThreshold, kBelow, kNan, kInfinite, kAllGone } what;
 
+/* Another order in each group of 8, which kernels take together. */
 static what what_of(int c) {
-  return (what)(c % 8);
+  return (what)((c + c / 8) % 8);
 }
 
 static double share_of(what w) {
