@@ -67,7 +67,7 @@ inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()))
 
 inline constexpr size_t kHalf = kFewBlocks / 2;
 // Bytes ahead of use at which memory is asked for.
-inline constexpr int64_t kPrefetch = 16384;
+inline constexpr int64_t kPrefetch = 12288;
 
 // Scopes that are selected together: one a lane, a few registers of them.
 template <typename T>
@@ -588,10 +588,12 @@ class Spread {
   const Places<T> &places_;
 };
 
-// Asks for memory that is transposed soon: blocks here and there, which processors do not foresee.
+// Asks for a register of scopes that is transposed soon: blocks here and there, which processors do not
+// foresee. Done before sorting, which leaves memory to it.
 template <typename T>
-HWY_INLINE void AskAhead(const T *x) {
-  hwy::Prefetch(x + kPrefetch / static_cast<int64_t>(sizeof(T)));
+HWY_INLINE void AskAhead(const T *x, int64_t n) {
+  const T *soon = x + kPrefetch / static_cast<int64_t>(sizeof(T));
+  for (int64_t e = 0; e < n * kLanesOf<T>; e += kLanesOf<T>) hwy::Prefetch(soon + e);
 }
 
 template <typename T>
@@ -601,7 +603,6 @@ HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T 
   const Spread<T> cut(cut_of_scope, args.n, places);
   const int64_t elements = args.n * kLanesOf<T>;
   for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
-    AskAhead(x + e);
     hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
   }
 }
@@ -613,7 +614,6 @@ void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut
   const Spread<T> cut(cut_of_scope, args.n, places);
   const Spread<T> until(until_of_scope, args.n, places);
   for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
-    AskAhead(x + e);
     const Vec<T> position = hn::Load(d, places.position + e);
     hn::StoreU(KeepSettled<T>(args, hn::LoadU(d, x + e), position, cut[e], until[e]), d, y + e);
   }
@@ -670,6 +670,7 @@ void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t colum
                       const Places<T> &places, Panel<T> *panel) {
   constexpr int64_t kL = kLanesOf<T>;
   for (int64_t c = 0; c < columns * kL; c += kL) {
+    AskAhead(x + c * args.n, args.n);
     SortHalvesTransposed(x + c * args.n, args.n, c, panel);
   }
   const bool settled = CutPanel(args, columns, panel);
@@ -740,6 +741,7 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
                                  T *y) {
   constexpr int64_t kA = kAtom<T>;
   constexpr auto n = static_cast<int64_t>(N);
+  AskAhead(x, n);
   Vec<T> element[HWY_MAX(n, kA)];
   for (int64_t at = 0; at < n; at += kA) {
     const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
