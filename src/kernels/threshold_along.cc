@@ -134,12 +134,12 @@ class BlocksAlong {
     }
   }
 
-  const Op op_;
+  Picks pick_[kLongerRow];
   int64_t n_;
   int64_t to_y_;
   int64_t ahead_;
   Tail<SumSquares> tail_;
-  Picks pick_[kLongerRow];
+  const Op op_;
 };
 
 template <int64_t kLength, class T, class L, class Verdict, class Op>
