@@ -8,7 +8,7 @@ namespace spk {
 namespace {
 
 bool is_suitable(const Grid &grid) {
-  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block >= kLongerRow) return false;
+  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostAlong) return false;
   // Norms of doubles, and of what is coupled with doubles, are told more exactly.
   const GridLeaf &leaf = grid.leaves[0];
   return grid.score_dtype != SPK_F64 && leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
@@ -17,10 +17,13 @@ bool is_suitable(const Grid &grid) {
 // Do blocks lie as the kernels want them?
 bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
   const NestDim &inner = plan.blocks[0];
-  if (!has_dense_results(plan) || inner.extent % kLanes != 0) return false;
+  if (!has_dense_results(plan)) return false;
   const int64_t size = size_of(leaf.dtype);
-  if (!leaf.along) return plan.rows <= kMostRowsAcross && inner.step[0] == size;
-  return plan.rows == 1 && plan.step == 1 && plan.n >= kLanes && inner.step[0] == plan.n * size;
+  if (!leaf.along) {
+    return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
+  }
+  return plan.rows == 1 && plan.step == 1 && plan.n >= kLanes && inner.step[0] == plan.n * size &&
+         inner.extent >= kLanes;
 }
 
 // Thresholds of a box, row-major: the caller's own where they lie so, else a copy.

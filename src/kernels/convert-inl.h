@@ -196,7 +196,7 @@ inline HWY_NOINLINE void Store(V v, F16 *p) {
   const auto overflows = hn::Gt(magnitude, hn::Set(du, 0x477fffffu));  // >= 65536
   const auto is_nan = hn::Gt(magnitude, hn::Set(du, 0x7f800000u));
   VU32 half = hn::IfThenElse(overflows, hn::Set(du, 0x7c00), tiny_or_normal);
-  // Processors cut a NaN's payload, too.
+  // A NaN's payload is cut off, as by processors.
   const VU32 payload = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 0x3ff));
   half = hn::IfThenElse(is_nan, hn::Or(payload, hn::Set(du, 0x7e00)), half);
   StoreWords(hn::Or(half, sign), p);

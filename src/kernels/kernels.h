@@ -82,12 +82,13 @@ struct ScaleArgs {
   bool past_caches;  // more data than caches hold, and none of it in them now
 };
 
-// Small blocks are thresholded while they are near: across rows, up to so many elements of neighbours
-// that are contiguous; along a row, blocks of kLanes or more but less elements that follow each other.
+// Small blocks are thresholded while they are near: across rows those of up to so many elements, a
+// multiple of kLanes of them side by side; along rows those of kLanes and up to so many elements,
+// one after the other.
 inline constexpr int64_t kMostRowsAcross = 4;
-inline constexpr int64_t kLongerRow = 16;
+inline constexpr int64_t kMostAlong = 15;
 
-// Thresholding of such blocks, a multiple of kLanes of them side by side.
+// Thresholding of such blocks.
 struct ThresholdArgs {
   ReduceArgs blocks;       // of results, only how they are laid out
   int64_t to_y;            // bytes from where an element is read to where it is written
@@ -295,8 +296,8 @@ struct Kernels {
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, and along rows where
-  // registers are short. Norms are plain sums' roots; for hard thresholding they are rounded to float.
-  // They return how many stay alive. By dtypes, and by whether thresholds are doubles.
+  // registers are short. Norms are plain sums' roots; for hard thresholding they are rounded to
+  // float. They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];

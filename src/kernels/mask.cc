@@ -81,7 +81,7 @@ class PickedMasks {
   using DW = hn::ScalableTag<T>;
   static constexpr auto kRows = static_cast<int64_t>(hn::MaxLanes(DW()));
   // Highway has no such choice of 16-bit words, and narrow registers would not hold many rows.
-  static constexpr bool kPicks = sizeof(T) >= sizeof(uint32_t) && kRows >= kLanes;
+  static constexpr bool kIsFit = sizeof(T) >= sizeof(uint32_t) && kRows >= kLanes;
 
   explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, pick_); }
 
@@ -159,7 +159,7 @@ HWY_INLINE void ZeroLines(const ScaleArgs &args) {
 template <class T>
 HWY_NOINLINE void Mask(const ScaleArgs &args) {
   if (AreLines<T>(args)) return ZeroLines<T>(args);
-  if constexpr (PickedMasks<T>::kPicks) {
+  if constexpr (PickedMasks<T>::kIsFit) {
     const bool many = args.rows >= PickedMasks<T>::kRows && args.factor_row == 1;
     if (many && FollowEachOther<T>(args) && args.n < kMostPicked) {
       return MaskGroupsOfPickedRows<T>(args);

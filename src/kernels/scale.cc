@@ -51,10 +51,10 @@ HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, in
 template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
   if constexpr (Narrow<T>::kInFloats) {
-    NarrowFactors<T> narrow;
-    narrow.Take(&factor, 1, 1);
-    if (n >= kNarrow && narrow[0].is_usual) {
-      return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, ahead);
+    if (n >= kNarrow) {
+      NarrowFactors<T> narrow;
+      narrow.Take(&factor, 1, 1);
+      if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, ahead);
     }
   }
   ScaleRun<T, P>(x, y, n, factor, ahead);

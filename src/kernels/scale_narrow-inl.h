@@ -83,11 +83,11 @@ struct Narrow<F16> {
     hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
   }
   // May any of these products lie in the middle of two? What is cut off is turned to the top: of a
-  // normal number's middle it is the sign bit alone. Subnormal ones have fewer bits: of their middles it
-  // may also be 0, which leaves an integer less than that of the least normal number, but not 0.
+  // normal number's middle it is the sign bit alone. Subnormal numbers have fewer bits: of their
+  // middles it is 0, and the rest, never 0, is less than that of the least normal number.
   static HWY_INLINE bool MayLieBetween(VN a, VN b) {
     constexpr uint32_t kLeast = 113u << (23 - kCut);  // 2^-14
-    constexpr int32_t kBeyond = 1 << (31 - kCut);     // any magnitude
+    constexpr int32_t kBeyond = 1 << (31 - kCut);     // more than the rest of any
     constexpr int32_t kSign = INT32_MIN;
     const DNBits du;
     const hn::RebindToSigned<DN> di;

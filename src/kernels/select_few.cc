@@ -588,8 +588,8 @@ class Spread {
   const Places<T> &places_;
 };
 
-// Asks for a register of scopes that is transposed soon: blocks here and there, which processors do not
-// foresee. Done before sorting, which leaves memory to it.
+// Asks for a register of scopes that is transposed soon: blocks here and there, which processors do
+// not foresee. Done before sorting, during which memory would else be idle.
 template <typename T>
 HWY_INLINE void AskAhead(const T *x, int64_t n) {
   const T *soon = x + kPrefetch / static_cast<int64_t>(sizeof(T));

@@ -81,11 +81,12 @@ struct Soft {
   }
 };
 
-// All bits where `keep` is 1, none where it is 0.
-HWY_INLINE VU32 KeepWords(V keep) {
+// All bits where blocks or elements stay, none where they go.
+HWY_INLINE VU32 KeepWords(M keep) {
   const DU32 du;
   const hn::Rebind<int32_t, D> di;
-  return hn::Sub(hn::Zero(du), hn::BitCast(du, hn::DemoteTo(di, keep)));
+  const V one = hn::IfThenElseZero(keep, hn::Set(D(), 1.0));
+  return hn::Sub(hn::Zero(du), hn::BitCast(du, hn::DemoteTo(di, one)));
 }
 // Elements of 16 or 32 bits, as they are where all bits of `keep` are set, 0 where none is.
 template <class T>
@@ -113,8 +114,8 @@ struct Hard {
   }
   HWY_INLINE V Factor(V, V) const { return hn::Set(D(), 1.0); }
   template <class T>
-  static HWY_INLINE void Write(const T *x, V, M alive, V one, T *y) {
-    StoreKept(x, KeepWords(hn::IfThenElseZero(alive, one)), y);
+  static HWY_INLINE void Write(const T *x, V, M alive, V, T *y) {
+    StoreKept(x, KeepWords(alive), y);
   }
 };
 

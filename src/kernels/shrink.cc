@@ -28,7 +28,7 @@ int64_t Shrink(const double *norms, int64_t n, double threshold_scale, double ep
   for (; i + kN <= n; i += kN) {
     const V threshold = hn::Mul(hn::LoadU(d, factors + i), scale);
     const V factor = ShrinkFactor(hn::LoadU(d, norms + i), threshold, veps);
-    alive += static_cast<int64_t>(hn::CountTrue(d, hn::Ne(factor, hn::Zero(d))));
+    alive += CountAlive(factor);
     hn::StoreU(factor, d, factors + i);
   }
   if (i == n) return alive;
@@ -159,7 +159,7 @@ HWY_INLINE int64_t DropSome(const T *x, const L *threshold, T *y) {
   if constexpr (sizeof(T) == sizeof(double)) {
     Store(hn::IfThenZeroElse(below, Load(x)), y);
   } else {
-    StoreKept(x, KeepWords(hn::IfThenZeroElse(below, hn::Set(d, 1.0))), y);
+    StoreKept(x, KeepWords(hn::Not(below)), y);
   }
   return kN - static_cast<int64_t>(hn::CountTrue(d, below));
 }

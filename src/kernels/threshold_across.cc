@@ -10,6 +10,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
 
@@ -35,7 +36,7 @@ class BlocksAcross {
       V w[kRows];
       V squares = hn::Zero(D());
       for (int64_t r = 0; r < kRows; ++r) {
-        __builtin_prefetch(x + row_[r] + ahead_, 0, 2);
+        PrefetchAhead(Row(x, r), ahead_);
         w[r] = Load(Row(x, r));
         squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the same sum
       }

@@ -6,6 +6,8 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <algorithm>
+
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
@@ -17,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// What each of kLanes blocks is told, a lane a block, and does to its elements: soft, its factor,
-// which is 0 for the dead ones.
+// What each of kLanes blocks is told, a lane a block, and does to its elements. Soft: its factor, 0
+// if it is dead.
 struct SoftVerdict {
   using DV = D;
   static HWY_INLINE V Of(const Soft &soft, V norm, V limit, M alive) {
@@ -26,37 +28,35 @@ struct SoftVerdict {
   }
   template <class T>
   static HWY_INLINE void Apply(const T *x, V factor, T *y) {
-    const M alive = hn::Ne(factor, hn::Zero(D()));  // of NaN, which none is, Ne would say no
+    const M alive = hn::Gt(factor, hn::Zero(D()));
     Store(hn::IfThenElseZero(alive, hn::Mul(Load(x), factor)), y);
   }
 };
-// Hard, all bits or none.
+// Hard: all bits if it stays, none if it goes.
 struct HardVerdict {
   using DV = DU32;
-  static HWY_INLINE VU32 Of(const Hard &, V, V, M alive) {
-    return KeepWords(hn::IfThenElseZero(alive, hn::Set(D(), 1.0)));
-  }
+  static HWY_INLINE VU32 Of(const Hard &, V, V, M alive) { return KeepWords(alive); }
   template <class T>
   static HWY_INLINE void Apply(const T *x, VU32 keep, T *y) {
     StoreKept(x, keep, y);
   }
 };
 
-// Rows of kLength elements, or of any number from kLanes to kLongerRow for kLength 0.
+// Rows of kLength elements, or for 0 of any number from kLanes to kMostAlong.
 template <int64_t kLength, class T, class Op, class Verdict>
 class BlocksAlong {
  public:
   BlocksAlong(const ThresholdArgs &args, const Op &op)
-      : op_(op),
-        n_(args.blocks.n),
+      : n_(args.blocks.n),
         to_y_(args.to_y),
         ahead_(args.blocks.ahead),
-        tail_(args.blocks.n) {
+        tail_(args.blocks.n),
+        op_(op) {
     SetPicks(DV(), n(), pick_);
   }
 
-  // `count` groups of kLanes blocks; returns how many blocks stay. Roots and divisions take long:
-  // sums run a group ahead of them, and they a group ahead of what is written.
+  // `count` >= 1 groups of kLanes blocks; returns how many blocks stay. Roots and divisions take
+  // long: sums run a group ahead of them, and they a group ahead of what is written.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *first, const L *threshold, int64_t count) const {
     const T *x = reinterpret_cast<const T *>(first);
@@ -68,12 +68,30 @@ class BlocksAlong {
       const V next = Squares(x + 2 * Group());
       threshold += kLanes;
       const Judged then = Judge(squares, threshold, &kept);
-      Write(x, judged);
+      Write(x, judged, To(x));
       judged = then;
       squares = next;
     }
-    Write(x, judged);
-    if (count > 1) Write(x + Group(), Judge(squares, threshold + kLanes, &kept));
+    Write(x, judged, To(x));
+    if (count > 1) {
+      x += Group();
+      Write(x, Judge(squares, threshold + kLanes, &kept), To(x));
+    }
+    return kept;
+  }
+
+  // The last blocks, fewer than kLanes: with others, which are 0 and go, in a buffer.
+  template <class L>
+  HWY_INLINE int64_t RunRest(const std::byte *first, const L *threshold, int64_t blocks) const {
+    const T *x = reinterpret_cast<const T *>(first);
+    HWY_ALIGN T elements[kLanes * kMostAlong] = {};
+    HWY_ALIGN L limits[kLanes];
+    std::copy_n(x, blocks * n(), elements);
+    std::fill_n(limits, kLanes, L{1});
+    std::copy_n(threshold, blocks, limits);
+    int64_t kept = 0;
+    Write(elements, Judge(Squares(elements), limits, &kept), elements);
+    std::copy_n(elements, blocks * n(), To(x));
     return kept;
   }
 
@@ -116,8 +134,11 @@ class BlocksAlong {
     return {Verdict::Of(op_, norm, limit, alive), true};
   }
 
-  HWY_INLINE void Write(const T *x, const Judged &judged) const {
-    T *y = reinterpret_cast<T *>(reinterpret_cast<std::byte *>(const_cast<T *>(x)) + to_y_);
+  HWY_INLINE T *To(const T *x) const {
+    return reinterpret_cast<T *>(reinterpret_cast<std::byte *>(const_cast<T *>(x)) + to_y_);
+  }
+
+  HWY_INLINE void Write(const T *x, const Judged &judged, T *y) const {
     if constexpr (Op::kHasUnusual) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
@@ -134,7 +155,7 @@ class BlocksAlong {
     }
   }
 
-  Picks pick_[kLongerRow];
+  Picks pick_[kMostAlong];
   int64_t n_;
   int64_t to_y_;
   int64_t ahead_;
@@ -148,9 +169,15 @@ HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
   const ReduceArgs &blocks = args.blocks;
   const L *threshold = static_cast<const L *>(args.threshold);
   int64_t kept = 0;
+  const int64_t groups = blocks.inner.count / kLanes;
+  const int64_t in_groups = groups * kLanes;
   for (int64_t o = 0; o < blocks.outer.count; ++o) {
-    kept += along.Run(blocks.x + blocks.row[0] + o * blocks.outer.step,
-                      threshold + o * blocks.outer.out, blocks.inner.count / kLanes);
+    const std::byte *x = blocks.x + blocks.row[0] + o * blocks.outer.step;
+    const L *limits = threshold + o * blocks.outer.out;
+    kept += along.Run(x, limits, groups);
+    if (in_groups == blocks.inner.count) continue;
+    kept += along.RunRest(x + in_groups * blocks.inner.step, limits + in_groups,
+                          blocks.inner.count - in_groups);
   }
   return kept;
 }

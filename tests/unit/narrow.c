@@ -71,12 +71,16 @@ static void numbers_and_words_belong_together(void **state) {
   assert_true(value_of(&kFormats[1], 0x3f81) == 1.0078125L);
 }
 
-/* All words, in blocks of so many neighbours; 40 leaves the last 24 of each row of 64 alone. */
-static const int kWidths[] = {64, 8, 16, 32, 40};
+/* All words, in blocks of so many neighbours; what does not divide 64 leaves the last ones of each
+ * row of 64 alone. */
+static const int kWidths[] = {64, 8, 16, 32, 40, 13, 28, 56};
 
-/* The block that word i is in. */
-static int block_of(int width, int i) {
-  return width == 40 ? i / kRow : i / width;
+static bool has_gaps(int width) {
+  return kRow % width != 0;
+}
+
+static int step_of(int width) {
+  return has_gaps(width) ? kRow : width;
 }
 
 static void check_word(const format *f, int i, double factor, uint16_t got) {
@@ -100,17 +104,18 @@ static void check_products(const format *f, int width, spk_buffer factors,
                            const double *as_double) {
   static uint16_t words[kWords];
   for (int i = 0; i < kWords; ++i) words[i] = (uint16_t)i;
-  const bool gaps = width == 40;
-  spk_block *block = blocks_of(f->dtype, gaps ? "(1024,40):(64,1)" : "(1024,64)", DIMS(1, width));
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kRows, has_gaps(width) ? width : kRow, kRow);
+  spk_block *block = blocks_of(f->dtype, text, DIMS(1, width));
   const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
   factors.numel = spk_block_numblk(block);
   assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &factors));
   spk_block_release(block);
   for (int i = 0; i < kWords; ++i) {
-    if (gaps && i % kRow >= width) {
+    if (has_gaps(width) && i % kRow >= width) {
       assert_int_equal(words[i], i);
     } else {
-      check_word(f, i, as_double[block_of(width, i)], words[i]);
+      check_word(f, i, as_double[i / step_of(width)], words[i]);
     }
   }
 }
@@ -131,7 +136,7 @@ static void products_are_rounded_once(void **state) {
   static double of_f32[kMostBlocks];
   static float f32[kMostBlocks];
   uint64_t random = 1;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 64; ++round) {
     const int width = kWidths[round % COUNT(kWidths)];
     for (int b = 0; b < kMostBlocks; ++b) {
       f64[b] = factor_of(&random);
@@ -152,10 +157,10 @@ static void products_near_ties_are_rounded_once(void **state) {
   uint64_t random = 2;
   for (int64_t i = 0; i < COUNT(kFormats); ++i) {
     const format *f = &kFormats[i];
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < 64; ++round) {
       const int width = kWidths[round % COUNT(kWidths)];
       for (int b = 0; b < kMostBlocks; ++b) {
-        const int first = b * (width == 40 ? kRow : width) % kWords;
+        const int first = b * step_of(width) % kWords;
         const long double number = value_of(f, (uint16_t)(first + round % 8));
         factor_of(&random);
         const uint16_t below = (uint16_t)((random >> 20) & 0x3fff);

@@ -6,7 +6,7 @@
 enum {
   kMostStacked = 6,
   kMostElements = 17,
-  kMostWide = 44,
+  kMostWide = 1003, /* more than are thresholded together */
   kTwice = 2,
   kGap = 5, /* elements between the two rows of blocks, unless blocks are stacked */
   kNumel = kTwice * (kMostElements * kMostWide + kGap)
@@ -44,9 +44,11 @@ typedef struct {
 
 typedef enum { kHalf, kQuarter, kFree, kAtThreshold, kBelow, kNan, kInfinite, kAllGone } what;
 
-/* Another order in each group of 8, which kernels take together. */
+/* Of the groups of 8, which kernels take together, some are usual, and each has another order. */
 static what what_of(int c) {
-  return (what)((c + c / 8) % 8);
+  const int group = c / 8;
+  const int kinds = group % 3 == 1 ? kAllGone + 1 : kNan;
+  return (what)((c + group) % kinds);
 }
 
 static double share_of(what w) {
@@ -73,18 +75,23 @@ static double scale_of(int block) {
   return (block % 5 + 1) * (block % 3 ? 1 : -1);
 }
 
-static problem problem_of(int size, int wide, bool stacked, int32_t dtype) {
-  problem p = {size, wide, stacked, dtype, {0}, {0}};
-  for (int b = 0; b < kTwice * wide; ++b) {
+static void fill(double *x, double number) {
+  for (int i = 0; i < kNumel; ++i) x[i] = number;
+}
+
+static void make_problem(problem *p) {
+  fill(p->x, 7); /* what no block reaches */
+  for (int b = 0; b < kTwice * p->wide; ++b) {
     const what w = what_of(b);
     int norm = 0;
-    for (int i = 0; i < size; ++i) *element(p.x, &p, b, i) = unit_of(size, i, &norm) * scale_of(b);
-    if (w == kNan) *element(p.x, &p, b, b % size) = NAN;
-    if (w == kInfinite || w == kAllGone) *element(p.x, &p, b, b % size) = -INFINITY;
+    for (int i = 0; i < p->size; ++i) {
+      *element(p->x, p, b, i) = unit_of(p->size, i, &norm) * scale_of(b);
+    }
+    if (w == kNan) *element(p->x, p, b, b % p->size) = NAN;
+    if (w == kInfinite || w == kAllGone) *element(p->x, p, b, b % p->size) = -INFINITY;
     const double share = share_of(w);
-    p.thresholds[b] = isinf(share) ? share : norm * fabs(scale_of(b)) * share;
+    p->thresholds[b] = isinf(share) ? share : norm * fabs(scale_of(b)) * share;
   }
-  return p;
 }
 
 /* Soft: what is left of the norm. Hard: what is not below its threshold. */
@@ -107,6 +114,17 @@ static double left_of(what w, bool soft) {
   }
 }
 
+/* Of a number of few bits, which is normal in f16; a NaN is to be told from others. */
+static uint16_t half_of(double x) {
+  const int sign = signbit(x) ? 0x8000 : 0;
+  if (isnan(x)) return 0x7d55;
+  if (isinf(x)) return (uint16_t)(sign | 0x7c00);
+  if (x == 0) return (uint16_t)sign;
+  int exponent = 0;
+  const double mantissa = frexp(fabs(x), &exponent);
+  return (uint16_t)(sign | (exponent + 14) << 10 | (int)((2 * mantissa - 1) * 1024));
+}
+
 /* Numbers of few bits, as they lie in memory. */
 static void store(const double *x, int count, int32_t dtype, void *to) {
   for (int i = 0; i < count; ++i) {
@@ -115,19 +133,20 @@ static void store(const double *x, int count, int32_t dtype, void *to) {
     if (dtype == SPK_F64) ((double *)to)[i] = x[i];
     if (dtype == SPK_F32) ((uint32_t *)to)[i] = bits;
     if (dtype == SPK_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
+    if (dtype == SPK_F16) ((uint16_t *)to)[i] = half_of(x[i]);
   }
 }
 
-/* All elements after thresholding; returns how many blocks are alive. */
-static int64_t expected_of(const problem *p, bool soft, double *expected) {
+/* All elements after thresholding, written among those in `expected`; returns how many blocks are
+ * alive. */
+static int64_t expect(const problem *p, bool soft, double *expected) {
   int64_t alive = 0;
-  memcpy(expected, p->x, sizeof p->x);
   for (int b = 0; b < kTwice * p->wide; ++b) {
     const double left = left_of(what_of(b), soft);
     alive += left > 0;
     for (int i = 0; i < p->size; ++i) {
-      double *e = element(expected, p, b, i);
-      *e = left == 0 ? 0 : *e * left;
+      const ptrdiff_t at = element(expected, p, b, i) - expected;
+      expected[at] = left == 0 ? 0 : p->x[at] * left;
     }
   }
   return alive;
@@ -145,16 +164,17 @@ static spk_block *blocks_for(const problem *p) {
 
 /* Thresholds as they were computed, or as floats. */
 static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
-  const int64_t sizes[] = {[SPK_F32] = 4, [SPK_F64] = 8, [SPK_BF16] = 2};
+  static double expected[kNumel];
+  static uint64_t x[kNumel], y[kNumel], before[kNumel], want[kNumel];
+  static float floats[kTwice * kMostWide];
   const int count = count_of(p);
-  double expected[kNumel];
-  const int64_t alive = expected_of(p, soft, expected);
-  uint64_t x[kNumel], before[kNumel], want[kNumel];
-  uint64_t y[kNumel] = {0};
-  store(p->x, count, p->dtype, x);
-  store(p->x, count, p->dtype, before);
-  store(expected, count, p->dtype, want);
-  float floats[kTwice * kMostWide];
+  store(p->x, kNumel, p->dtype, x);
+  store(p->x, kNumel, p->dtype, before);
+  fill(expected, 9);
+  store(expected, kNumel, p->dtype, y);
+  if (in_place) memcpy(expected, p->x, sizeof expected);
+  const int64_t alive = expect(p, soft, expected);
+  store(expected, kNumel, p->dtype, want);
   for (int b = 0; b < kTwice * p->wide; ++b) floats[b] = (float)p->thresholds[b];
   spk_block *block = blocks_for(p);
   const spk_buffer leaf = {x, count, p->dtype, SPK_LAYOUT_VIEW, NULL};
@@ -173,18 +193,20 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   }
   spk_block_release(block);
   assert_int_equal(report.achieved, alive);
-  const size_t bytes = (size_t)(count * sizes[p->dtype]);
+  const size_t bytes = (size_t)kNumel * (size_t)(p->dtype & 0xff) / 8;
   assert_memory_equal(in_place ? x : y, want, bytes);
   if (!in_place) assert_memory_equal(x, before, bytes);
 }
 
 static void check_sizes(int first, int last, bool stacked, bool soft) {
-  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_BF16};
-  const int wides[] = {8, 16, 40, 44, 3}; /* whole groups of 8, and not */
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  const int wides[] = {8, 16, 40, 44, 3, kMostWide}; /* whole groups of 8, and not */
   for (int size = first; size <= last; ++size) {
     for (int w = 0; w < COUNT(wides); ++w) {
       for (int d = 0; d < COUNT(dtypes); ++d) {
-        const problem p = problem_of(size, wides[w], stacked, dtypes[d]);
+        static problem p;
+        p = (problem){.size = size, .wide = wides[w], .stacked = stacked, .dtype = dtypes[d]};
+        make_problem(&p);
         check(&p, soft, true, false);
         check(&p, soft, true, true);
         check(&p, soft, false, true);
