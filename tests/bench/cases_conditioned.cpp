@@ -54,10 +54,9 @@ Trial make_trial(const Setting &setting, const LayoutFamily &family) {
   const Layout layout = family.fit(setting.pool.numel());
   auto subject = std::make_shared<Subject>(setting, layout);
   subject->threshold = threshold_of(setting.pool, layout, subject->block.get());
-  // One element is so little work that reading its conditioner counts.
-  const bool reads_conditioners = family.kind == BlockKind::kElement;
+  constexpr bool kReadsConditioners = true;  // as the operation does
   Trial trial =
-      against_sweep(setting, layout.numel() * setting.pool.dtype().size, reads_conditioners);
+      against_sweep(setting, layout.numel() * setting.pool.dtype().size, kReadsConditioners);
   trial.traffic = 3 * static_cast<double>(trial.bytes);
   trial.operation = [subject] { run(*subject); };
   trial.peak_bytes = [subject] { return subject->session.peak_bytes(); };
