@@ -47,8 +47,8 @@ int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid
   const int64_t count = rect.count();
   double *limit = scratch.take<double>(count);
   double *norms = scratch.take<double>(count);
-  load(kernels, rect, thresholds, limit);
   uint8_t *keep = scratch.take<uint8_t>(count);
+  load(kernels, rect, thresholds, limit);
   norms_rect(kernels, scratch, values, rect, 2.0, norms);
   round_scores(values, count, norms);
   kept = kernels.keep_at_least(norms, limit, count, keep);

@@ -13,10 +13,10 @@ namespace spk {
 // A local array from a caller's array, converted to double; and back, rounded once, if told so past
 // the caches (floats and doubles only).
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
-// Does a caller's array hold the entries of a box as a local array does, but for the dtype?
-bool is_row_major(const Rect &rect, const GridArray &array);
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
            bool past_caches = false);
+// Does a caller's array hold the entries of a box as a local array does, but for the dtype?
+bool is_row_major(const Rect &rect, const GridArray &array);
 // The leaf of a grid whose blocks are single elements, as an array of them.
 GridArray elements_of(const GridLeaf &leaf);
 // A mask, as bytes of 0 or 1; or what it is not.

@@ -164,17 +164,22 @@ class NarrowFactors {
   HWY_ALIGN uint32_t usual_[kMost];
 };
 
-// Two registers of a row.
+// The first `n` elements of a row, which are pairs of registers.
 template <class T, class P>
-HWY_INLINE void ScaleNarrowPair(const T *x, T *y, const NarrowFactor<T> &f, double factor,
-                                int64_t ahead) {
+HWY_INLINE void ScaleNarrowPairs(const T *x, T *y, int64_t n, const NarrowFactor<T> &f,
+                                 double factor, int64_t ahead) {
   using N = Narrow<T>;
-  PrefetchAhead(x, ahead);
-  const VN a = f.Times(N::Load(x));
-  const VN b = f.Times(N::Load(x + kNarrow));
-  if (HWY_UNLIKELY(N::MayLieBetween(a, b))) return ScaleRun<T, P>(x, y, 2 * kNarrow, factor, 0);
-  N::Store(a, y);
-  N::Store(b, y + kNarrow);
+  for (int64_t i = 0; i < n; i += 2 * kNarrow) {
+    PrefetchAhead(x + i, ahead);
+    const VN a = f.Times(N::Load(x + i));
+    const VN b = f.Times(N::Load(x + i + kNarrow));
+    if (HWY_UNLIKELY(N::MayLieBetween(a, b))) {
+      ScaleRun<T, P>(x + i, y + i, 2 * kNarrow, factor, 0);
+      continue;
+    }
+    N::Store(a, y + i);
+    N::Store(b, y + i + kNarrow);
+  }
 }
 
 // A contiguous row of at least kNarrow elements, times a usual factor. What is no whole pair of
@@ -184,18 +189,13 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const NarrowFactor<T
                                int64_t ahead) {
   using N = Narrow<T>;
   const int64_t pairs = n / (2 * kNarrow) * (2 * kNarrow);
-  if (HWY_LIKELY(pairs == n)) {
-    for (int64_t i = 0; i < n; i += 2 * kNarrow)
-      ScaleNarrowPair<T, P>(x + i, y + i, f, factor, ahead);
-    return;
-  }
+  if (HWY_LIKELY(pairs == n)) return ScaleNarrowPairs<T, P>(x, y, n, f, factor, ahead);
   const int64_t left = HWY_MIN(pairs, n - kNarrow);
   const VN a = f.Times(N::Load(x + left));
   const VN b = f.Times(N::Load(x + n - kNarrow));
   PrefetchAhead(x + n - kNarrow, ahead);
   if (HWY_UNLIKELY(N::MayLieBetween(a, b))) return ScaleRun<T, P>(x, y, n, factor, 0);
-  for (int64_t i = 0; i < pairs; i += 2 * kNarrow)
-    ScaleNarrowPair<T, P>(x + i, y + i, f, factor, ahead);
+  ScaleNarrowPairs<T, P>(x, y, pairs, f, factor, ahead);
   N::Store(a, y + left);
   N::Store(b, y + n - kNarrow);
 }
