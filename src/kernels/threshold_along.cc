@@ -19,9 +19,12 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// What each of kLanes blocks is told, a lane a block, and does to its elements. Soft: its factor, 0
-// if it is dead.
-struct SoftVerdict {
+// What each of kLanes blocks is told, a lane a block, and does to its elements.
+template <class Op>
+struct VerdictOf;
+// Its factor, 0 if it is dead.
+template <>
+struct VerdictOf<Soft> {
   using DV = D;
   static HWY_INLINE V Of(const Soft &soft, V norm, V limit, M alive) {
     return hn::IfThenElseZero(alive, soft.Factor(norm, limit));
@@ -32,8 +35,9 @@ struct SoftVerdict {
     Store(hn::IfThenElseZero(alive, hn::Mul(Load(x), factor)), y);
   }
 };
-// Hard: all bits if it stays, none if it goes.
-struct HardVerdict {
+// All bits if it stays, none if it goes.
+template <>
+struct VerdictOf<Hard> {
   using DV = DU32;
   static HWY_INLINE VU32 Of(const Hard &, V, V, M alive) { return KeepWords(alive); }
   template <class T>
@@ -43,7 +47,7 @@ struct HardVerdict {
 };
 
 // Rows of kLength elements, or for 0 of any number from kLanes to kMostAlong.
-template <int64_t kLength, class T, class Op, class Verdict>
+template <int64_t kLength, class T, class Op>
 class BlocksAlong {
  public:
   BlocksAlong(const ThresholdArgs &args, const Op &op)
@@ -96,6 +100,7 @@ class BlocksAlong {
   }
 
  private:
+  using Verdict = VerdictOf<Op>;
   using DV = typename Verdict::DV;
   using Picks = decltype(hn::SetTableIndices(
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
@@ -163,9 +168,9 @@ class BlocksAlong {
   const Op op_;
 };
 
-template <int64_t kLength, class T, class L, class Verdict, class Op>
+template <int64_t kLength, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
-  const BlocksAlong<kLength, T, Op, Verdict> along(args, op);
+  const BlocksAlong<kLength, T, Op> along(args, op);
   const ReduceArgs &blocks = args.blocks;
   const L *threshold = static_cast<const L *>(args.threshold);
   int64_t kept = 0;
@@ -182,23 +187,23 @@ HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
   return kept;
 }
 
-template <class T, class L, class Verdict, class Op>
+template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdAlong(const ThresholdArgs &args, const Op &op) {
   constexpr int64_t kKernel = 9;  // 3x3
-  if (args.blocks.n == kLanes) return ThresholdRowsOf<kLanes, T, L, Verdict>(args, op);
-  if (args.blocks.n == kKernel) return ThresholdRowsOf<kKernel, T, L, Verdict>(args, op);
-  return ThresholdRowsOf<0, T, L, Verdict>(args, op);
+  if (args.blocks.n == kLanes) return ThresholdRowsOf<kLanes, T, L>(args, op);
+  if (args.blocks.n == kKernel) return ThresholdRowsOf<kKernel, T, L>(args, op);
+  return ThresholdRowsOf<0, T, L>(args, op);
 }
 
 template <class T, class L>
 int64_t ShrinkAlong(const ThresholdArgs &args) {
-  return ThresholdAlong<T, L, SoftVerdict>(
-      args, Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
+  return ThresholdAlong<T, L>(args,
+                              Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
 }
 
 template <class T, class L>
 int64_t DropAlong(const ThresholdArgs &args) {
-  return ThresholdAlong<T, L, HardVerdict>(args, Hard());
+  return ThresholdAlong<T, L>(args, Hard());
 }
 
 template <class T>
