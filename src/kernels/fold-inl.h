@@ -60,17 +60,15 @@ struct Tail {
   }
 };
 
-// Folds the lanes of kLanes blocks at once: neighbours, then pairs, then halves. Register k of the
-// result has blocks k * kN and following.
+// Folds the lanes of kN blocks at once, a lane of the result each: neighbours, then pairs, then
+// halves.
 #if HWY_TARGET == HWY_SCALAR
 template <class Op>
-HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+HWY_INLINE Accumulator<Op> FoldRegister(const Lanes<Op> *block) {
   using A = Accumulator<Op>;
-  for (int64_t b = 0; b < kLanes; ++b) {
-    const A *lane = block[b].reg;
-    out[b] = A::Join(A::Join(A::Join(lane[0], lane[1]), A::Join(lane[2], lane[3])),
-                     A::Join(A::Join(lane[4], lane[5]), A::Join(lane[6], lane[7])));
-  }
+  const A *lane = block[0].reg;
+  return A::Join(A::Join(A::Join(lane[0], lane[1]), A::Join(lane[2], lane[3])),
+                 A::Join(A::Join(lane[4], lane[5]), A::Join(lane[6], lane[7])));
 }
 #else
 // Lanes 0 and 1, 2 and 3, ... of register r of two blocks: (a01, b01, a23, b23, ...).
@@ -94,25 +92,21 @@ HWY_INLINE Accumulator<Op> FoldHalves(Accumulator<Op> low, Accumulator<Op> high)
 #endif
 
 template <class Op>
-HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+HWY_INLINE Accumulator<Op> FoldRegister(const Lanes<Op> *block) {
   using A = Accumulator<Op>;
   if constexpr (kN == 2) {
-    for (int64_t b = 0; b < kLanes; b += 2) {
-      A pair[kRegisters];
-      for (int64_t r = 0; r < kRegisters; ++r) pair[r] = FoldNeighbours(block[b], block[b + 1], r);
-      out[b / 2] = A::Join(A::Join(pair[0], pair[1]), A::Join(pair[2], pair[3]));
-    }
+    A pair[kRegisters];
+    for (int64_t r = 0; r < kRegisters; ++r) pair[r] = FoldNeighbours(block[0], block[1], r);
+    return A::Join(A::Join(pair[0], pair[1]), A::Join(pair[2], pair[3]));
   }
 #if HWY_MAX_BYTES >= 32
   if constexpr (kN == 4) {
-    for (int64_t b = 0; b < kLanes; b += 4) {
-      A half[kRegisters];
-      for (int64_t r = 0; r < kRegisters; ++r) {
-        half[r] = FoldHalves(FoldNeighbours(block[b], block[b + 1], r),
-                             FoldNeighbours(block[b + 2], block[b + 3], r));
-      }
-      out[b / 4] = A::Join(half[0], half[1]);
+    A half[kRegisters];
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      half[r] =
+          FoldHalves(FoldNeighbours(block[0], block[1], r), FoldNeighbours(block[2], block[3], r));
     }
+    return A::Join(half[0], half[1]);
   }
   if constexpr (kN == 8) {
     A quad[2];
@@ -125,11 +119,17 @@ HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
           A::Map(ab, cd, [](V x, V y) { return hn::SwapAdjacentBlocks(hn::OddEvenBlocks(x, y)); });
       quad[q] = A::Join(straight, crossed);
     }
-    out[0] = FoldHalves(quad[0], quad[1]);
+    return FoldHalves(quad[0], quad[1]);
   }
 #endif
 }
 #endif
+
+// The same for kLanes blocks. Register k of the result has blocks k * kN and following.
+template <class Op>
+HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
+  for (int64_t k = 0; k < kRegisters; ++k) out[k] = FoldRegister(block + k * kN);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace spk

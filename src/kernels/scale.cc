@@ -126,7 +126,7 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
-// The same, kLanes rows at a time, with factors picked from a register.
+// The same, kN rows at a time, with factors picked from a register.
 class PickedRows {
  public:
   explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(D(), n, pick_); }
@@ -138,11 +138,11 @@ class PickedRows {
     const D d;
     const V zero = hn::Zero(d);
     int64_t row = 0;
-    for (; row + kLanes <= rows; row += kLanes, x += kLanes * n_, y += kLanes * n_) {
+    for (; row + kN <= rows; row += kN, x += kN * n_, y += kN * n_) {
       const V factors = hn::LoadU(d, factor + row);
       // Rows times 1 keep the bits of NaN.
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1.0))))) {
-        ScaleTinyRows<T, P>(x, y, n_, kLanes, factor + row, 1, ahead);
+        ScaleTinyRows<T, P>(x, y, n_, kN, factor + row, 1, ahead);
         continue;
       }
       for (int64_t k = 0; k < n_; ++k) {
@@ -185,13 +185,16 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// Rows of one register, with a factor for each element.
-template <class T, class P>
+// Rows of kCount registers, with a factor for each element.
+template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRegisters(const ScaleArgs &args) {
   ForEachRow<T, double>(args,
                         [ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
-                          if (HWY_LIKELY((ScaleRegister<T, P>(x, y, factor, ahead)))) return;
-                          ScaleSome<T, P>(x, 1, y, 1, kN, factor, 1);
+                          for (int64_t i = 0; i < kCount * kN; i += kN) {
+                            if (HWY_LIKELY((ScaleRegister<T, P>(x + i, y + i, factor + i, ahead))))
+                              continue;
+                            ScaleSome<T, P>(x + i, 1, y + i, 1, kN, factor + i, 1);
+                          }
                         });
 }
 
@@ -199,7 +202,7 @@ template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   if (FollowEachOther<T>(args)) {
     if constexpr (kPicks) {
-      const bool many = args.rows >= kLanes && args.factor_row == 1;
+      const bool many = args.rows >= kN && args.factor_row == 1;
       if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
     }
     if (args.n < kN) return ScaleGroupsOfTinyRows<T, P>(args);
@@ -215,7 +218,8 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
             ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
           });
     case Rows::kElements:
-      if (args.n == kN) return ScaleRegisters<T, P>(args);
+      if (args.n == kN) return ScaleRegisters<1, T, P>(args);
+      if (args.n == kLanes) return ScaleRegisters<kRegisters, T, P>(args);
       return ForEachRow<T, double>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
                     HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });

@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Registers of kN blocks of kRows elements.
+// Groups of kLanes blocks of kRows elements.
 template <int64_t kRows, class T, class Op>
 class BlocksAcross {
  public:
@@ -27,36 +27,40 @@ class BlocksAcross {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
-  // `count` registers, steps apart; returns how many blocks stay.
+  // `count` groups, steps apart; returns how many blocks stay.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
+    constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
     int64_t kept = 0;
     for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
-      V w[kRows];
-      V squares = hn::Zero(D());
-      for (int64_t r = 0; r < kRows; ++r) {
-        PrefetchAhead(Row(x, r), ahead_);
-        w[r] = Load(Row(x, r));
-        squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the same sum
-      }
-      const V norm = hn::Sqrt(squares);
-      const V limit = op_.ThresholdOf(threshold);
-      if constexpr (Op::kHasUnusual) {
-        if (HWY_UNLIKELY(!op_.AreUsual(norm))) {
-          kept += ShrinkUnusualBlocks(*this, x, norm, limit);
-          continue;
-        }
-      }
-      const M alive = op_.Alive(norm, limit);
-      const V factor = op_.Factor(norm, limit);
-      for (int64_t r = 0; r < kRows; ++r) Op::Write(Row(x, r), w[r], alive, factor, To(x, r));
-      kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
+      for (int64_t r = 0; r < kRows; ++r) PrefetchAhead(Row(x, r), ahead_);
+      for (int64_t k = 0; k < kRegisters; ++k) kept += Judge(x + k * kRegister, threshold + k * kN);
     }
     return kept;
   }
 
  private:
+  // kN blocks; returns how many stay.
+  template <class L>
+  HWY_INLINE int64_t Judge(const std::byte *x, const L *threshold) const {
+    V w[kRows];
+    V squares = hn::Zero(D());
+    for (int64_t r = 0; r < kRows; ++r) {
+      w[r] = Load(Row(x, r));
+      squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the same sum
+    }
+    const V norm = hn::Sqrt(squares);
+    const V limit = op_.ThresholdOf(threshold);
+    if constexpr (Op::kHasUnusual) {
+      if (HWY_UNLIKELY(!op_.AreUsual(norm))) return ShrinkUnusualBlocks(*this, x, norm, limit);
+    }
+    const M alive = op_.Alive(norm, limit);
+    const V factor = op_.Factor(norm, limit);
+    for (int64_t r = 0; r < kRows; ++r) Op::Write(Row(x, r), w[r], alive, factor, To(x, r));
+    return static_cast<int64_t>(hn::CountTrue(D(), alive));
+  }
+
   // By value: the address of the caller's object is never taken, and its fields stay in registers.
   static HWY_NOINLINE int64_t ShrinkUnusualBlocks(const BlocksAcross blocks, const std::byte *x,
                                                   V norm, V limit) {
@@ -80,19 +84,19 @@ class BlocksAcross {
 
 template <int64_t kRows, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
-  constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
+  constexpr auto kGroup = kLanes * static_cast<int64_t>(sizeof(T));
   const BlocksAcross<kRows, T, Op> across(args, op);
   const L *threshold = static_cast<const L *>(args.threshold);
   const BlockRow inner = args.blocks.inner;
   const BlockRow outer = args.blocks.outer;
   // Short runs would cost more than what is in them.
-  if (inner.count == kN) {
+  if (inner.count == kLanes) {
     return across.Run(args.blocks.x, outer.step, threshold, outer.out, outer.count);
   }
   int64_t kept = 0;
   for (int64_t o = 0; o < outer.count; ++o) {
-    kept += across.Run(args.blocks.x + o * outer.step, kRegister, threshold + o * outer.out, kN,
-                       inner.count / kN);
+    kept += across.Run(args.blocks.x + o * outer.step, kGroup, threshold + o * outer.out, kLanes,
+                       inner.count / kLanes);
   }
   return kept;
 }

@@ -1,5 +1,5 @@
 // Thresholding of blocks of one short row each that follow each other, such as 3x3 kernels: judged
-// kLanes at a time, and written before they leave the first cache.
+// kN at a time, and written before they leave the first cache.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_along.cc"
 #include <hwy/foreach_target.h>
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// What each of kLanes blocks is told, a lane a block, and does to its elements.
+// What each of kN blocks is told, a lane a block, and does to its elements.
 template <class Op>
 struct VerdictOf;
 // Its factor, 0 if it is dead.
@@ -59,7 +59,7 @@ class BlocksAlong {
     SetPicks(DV(), n(), pick_);
   }
 
-  // `count` >= 1 groups of kLanes blocks; returns how many blocks stay. Roots and divisions take
+  // `count` >= 1 groups of kN blocks; returns how many blocks stay. Roots and divisions take
   // long: sums run a group ahead of them, and they a group ahead of what is written.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *first, const L *threshold, int64_t count) const {
@@ -70,7 +70,7 @@ class BlocksAlong {
     if (count > 1) squares = Squares(x + Group());
     for (int64_t g = 2; g < count; ++g, x += Group()) {
       const V next = Squares(x + 2 * Group());
-      threshold += kLanes;
+      threshold += kN;
       const Judged then = Judge(squares, threshold, &kept);
       Write(x, judged, To(x));
       judged = then;
@@ -79,19 +79,19 @@ class BlocksAlong {
     Write(x, judged, To(x));
     if (count > 1) {
       x += Group();
-      Write(x, Judge(squares, threshold + kLanes, &kept), To(x));
+      Write(x, Judge(squares, threshold + kN, &kept), To(x));
     }
     return kept;
   }
 
-  // The last blocks, fewer than kLanes: with others, which are 0 and go, in a buffer.
+  // The last blocks, fewer than kN: with others, which are 0 and go, in a buffer.
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *first, const L *threshold, int64_t blocks) const {
     const T *x = reinterpret_cast<const T *>(first);
-    HWY_ALIGN T elements[kLanes * kMostAlong] = {};
-    HWY_ALIGN L limits[kLanes];
+    HWY_ALIGN T elements[kN * kMostAlong] = {};
+    HWY_ALIGN L limits[kN];
     std::copy_n(x, blocks * n(), elements);
-    std::fill_n(limits, kLanes, L{1});
+    std::fill_n(limits, kN, L{1});
     std::copy_n(threshold, blocks, limits);
     int64_t kept = 0;
     Write(elements, Judge(Squares(elements), limits, &kept), elements);
@@ -110,17 +110,15 @@ class BlocksAlong {
   };
 
   HWY_INLINE int64_t n() const { return kLength == 0 ? n_ : kLength; }
-  HWY_INLINE int64_t Group() const { return kLanes * n(); }
+  HWY_INLINE int64_t Group() const { return kN * n(); }
 
   HWY_INLINE V Squares(const T *x) const {
-    Lanes<SumSquares> lanes[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i) {
+    Lanes<SumSquares> lanes[kN];
+    for (int64_t i = 0; i < kN; ++i) {
       lanes[i].Add(x + i * n(), hn::Zero(D()));
       if (kLength != kLanes) tail_.Add(x + (i + 1) * n(), hn::Zero(D()), &lanes[i]);
     }
-    Accumulator<SumSquares> squares[kRegisters];
-    Fold(lanes, squares);
-    return squares[0].sum;
+    return FoldRegister(lanes).sum;
   }
 
   template <class L>
@@ -174,8 +172,8 @@ HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
   const ReduceArgs &blocks = args.blocks;
   const L *threshold = static_cast<const L *>(args.threshold);
   int64_t kept = 0;
-  const int64_t groups = blocks.inner.count / kLanes;
-  const int64_t in_groups = groups * kLanes;
+  const int64_t groups = blocks.inner.count / kN;
+  const int64_t in_groups = groups * kN;
   for (int64_t o = 0; o < blocks.outer.count; ++o) {
     const std::byte *x = blocks.x + blocks.row[0] + o * blocks.outer.step;
     const L *limits = threshold + o * blocks.outer.out;
