@@ -64,7 +64,7 @@ struct Tail {
 // halves.
 #if HWY_TARGET == HWY_SCALAR
 template <class Op>
-HWY_INLINE Accumulator<Op> FoldRegister(const Lanes<Op> *block) {
+HWY_INLINE Accumulator<Op> Fold(const Lanes<Op> *block) {
   using A = Accumulator<Op>;
   const A *lane = block[0].reg;
   return A::Join(A::Join(A::Join(lane[0], lane[1]), A::Join(lane[2], lane[3])),
@@ -92,7 +92,7 @@ HWY_INLINE Accumulator<Op> FoldHalves(Accumulator<Op> low, Accumulator<Op> high)
 #endif
 
 template <class Op>
-HWY_INLINE Accumulator<Op> FoldRegister(const Lanes<Op> *block) {
+HWY_INLINE Accumulator<Op> Fold(const Lanes<Op> *block) {
   using A = Accumulator<Op>;
   if constexpr (kN == 2) {
     A pair[kRegisters];
@@ -124,12 +124,6 @@ HWY_INLINE Accumulator<Op> FoldRegister(const Lanes<Op> *block) {
 #endif
 }
 #endif
-
-// The same for kLanes blocks. Register k of the result has blocks k * kN and following.
-template <class Op>
-HWY_INLINE void Fold(const Lanes<Op> *block, Accumulator<Op> *out) {
-  for (int64_t k = 0; k < kRegisters; ++k) out[k] = FoldRegister(block + k * kN);
-}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace spk

@@ -80,20 +80,22 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
   }
 }
 
-// Reads ahead, where rows are too short for the processor to see a stream in them.
+// In longer blocks the processor sees a stream.
+inline constexpr int64_t kLongestAhead = 2048;
+
+// Reads ahead, where rows are too short for that.
 HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64;
-  constexpr int64_t kLongest = 2048;
-  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine)
+  for (int64_t at = 0; at < HWY_MIN(bytes, kLongestAhead); at += kLine)
     __builtin_prefetch(row + at, 0, 2);
 }
 
-// Up to kLanes blocks, one after the other. Not inline, because registers are few.
+// Up to kN blocks, one after the other. Not inline, because registers are few.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const bool prefetches = args.rows * bytes <= 2048;
+  const bool prefetches = args.rows * bytes <= kLongestAhead;
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -106,52 +108,40 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   }
 }
 
-// kLanes blocks of short rows, row by row: neighbours are read together.
+// Bytes from blocks to those that are asked for when they are reduced, where all rows of kLanes
+// blocks are short.
+HWY_INLINE int64_t LanesAhead(const ReduceArgs &args) {
+  const int64_t bytes = kLanes * args.inner.step;
+  return bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
+}
+
+// kN blocks of short rows, row by row: neighbours are read together.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                   int64_t first, Lanes<Op> *blocks) {
-  const int64_t bytes = kLanes * args.inner.step;  // of a row of the group
-  const int64_t ahead = bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
-  Lanes<Op> lanes[kLanes];
-  V with[kLanes];
-  for (int64_t i = 0; i < kLanes; ++i) with[i] = WithFor<Op>(args, first + i);
+  const int64_t ahead = LanesAhead(args);
+  Lanes<Op> lanes[kN];
+  V with[kN];
+  for (int64_t i = 0; i < kN; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = 0; r < args.rows; ++r) {
     const std::byte *row = x + args.row[r];
-    PrefetchRow(row + ahead, bytes);
-    for (int64_t i = 0; i < kLanes; ++i) {
+    PrefetchRow(row + ahead, kN * args.inner.step);
+    for (int64_t i = 0; i < kN; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
       AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
     }
   }
-  for (int64_t i = 0; i < kLanes; ++i) blocks[i] = lanes[i];
+  for (int64_t i = 0; i < kN; ++i) blocks[i] = lanes[i];
 }
 
-// Stores the first `count` <= kLanes results of registers.
-template <class Op>
-HWY_INLINE void StoreResults(const Accumulator<Op> *out, int64_t count, double *sum,
-                             double *error) {
-  const D d;
-  HWY_ALIGN double sums[kLanes];
-  double *to = count == kLanes ? sum : sums;
-  for (int64_t r = 0; r < kRegisters; ++r) hn::StoreU(out[r].sum, d, to + r * kN);
-  if (count < kLanes) std::copy_n(sums, count, sum);
-  if constexpr (Op::kCompensated) {
-    HWY_ALIGN double errors[kLanes];
-    to = count == kLanes ? error : errors;
-    for (int64_t r = 0; r < kRegisters; ++r) hn::StoreU(out[r].error, d, to + r * kN);
-    if (count < kLanes) std::copy_n(errors, count, error);
-  }
-}
-
-// Writes the results of `count` <= kLanes blocks, of which the first is number `first`.
+// Writes the results of `count` <= kN blocks, of which the first is number `first`.
 template <class Op>
 HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, int64_t count,
                              int64_t first) {
-  Accumulator<Op> out[kRegisters];
-  Fold(blocks, out);
-  for (int64_t r = 0; r < kRegisters; ++r) TakeRoot(args, &out[r]);
-  double *error = Op::kCompensated ? args.error + first : nullptr;
-  StoreResults(out, count, args.sum + first, error);
+  Accumulator<Op> out = Fold(blocks);
+  TakeRoot(args, &out);
+  StoreDoubles(out.sum, args.sum + first, count);
+  if constexpr (Op::kCompensated) StoreDoubles(out.error, args.error + first, count);
 }
 
 // Bytes from a block to the one that is asked for when it is reduced: some groups further on in the
@@ -163,26 +153,28 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Blocks of one short row each, kLanes at a time, folded at once: where registers are many, their sums
-// never leave them. Returns how many blocks have been reduced.
+// Blocks of one contiguous row each, kN at a time, folded at once: sums of short rows never leave
+// registers. Returns how many blocks have been reduced.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
                                       const std::byte *x, int64_t first) {
   const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
   const Tail<Op> tail = given_tail;
   const int64_t step = args.inner.step;
-  const int64_t bytes = kLanes * step;
-  const int64_t ahead = bytes * HWY_MAX(2, kReadAhead / HWY_MAX(bytes, 1));
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const int64_t ahead = LanesAhead(args);
+  const bool prefetches = kRow == RowKind::kLong && bytes <= kLongestAhead;
   x += args.row[0];
   int64_t block = 0;
-  for (; block + kLanes <= args.inner.count; block += kLanes, x += bytes) {
-    PrefetchRow(x + ahead, bytes);
-    Lanes<Op> lanes[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i) {
+  for (; block + kN <= args.inner.count; block += kN) {
+    if (kRow != RowKind::kLong) PrefetchRow(x + ahead, kN * step);
+    Lanes<Op> lanes[kN];
+    for (int64_t i = 0; i < kN; ++i, x += step) {
+      if (prefetches) PrefetchRow(x + ahead, bytes);
       const V with = WithFor<Op>(args, first + block + i);
-      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &lanes[i]);
+      AddRow<kRow>(reinterpret_cast<const T *>(x), args, tail, with, &lanes[i]);
     }
-    FinishBlocks(args, lanes, kLanes, first + block);
+    FinishBlocks(args, lanes, kN, first + block);
   }
   return block;
 }
@@ -203,14 +195,14 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
-    if constexpr (kShort) {
+    if constexpr (kRow != RowKind::kGathered) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
     }
-    for (; b < args.inner.count; b += kLanes) {
-      const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
-      Lanes<Op> blocks[kLanes];
+    for (; b < args.inner.count; b += kN) {
+      const int64_t count = HWY_MIN(args.inner.count - b, kN);
+      Lanes<Op> blocks[kN];
       const std::byte *block = x + b * args.inner.step;
-      if (kShort && count == kLanes) {
+      if (kShort && count == kN) {
         ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
       } else {
         const int64_t ahead =

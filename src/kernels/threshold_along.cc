@@ -118,7 +118,7 @@ class BlocksAlong {
       lanes[i].Add(x + i * n(), hn::Zero(D()));
       if (kLength != kLanes) tail_.Add(x + (i + 1) * n(), hn::Zero(D()), &lanes[i]);
     }
-    return FoldRegister(lanes).sum;
+    return Fold(lanes).sum;
   }
 
   template <class L>
