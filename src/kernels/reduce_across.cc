@@ -14,33 +14,64 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Rows [row, row + rows) of `count` <= kN blocks, added to what earlier rows have left. Asks for
-// those that are `rows_ahead` further on.
-template <class T, class Op>
+// What is added at once: rows [row, row + rows) of blocks whose first result is number `at`.
+struct RowsOfBlocks {
+  int64_t row;
+  int64_t rows;
+  int64_t at;
+};
+
+// Asks for rows that are `rows_ahead` further on, in this box or in the next one.
+class RowsAhead {
+ public:
+  HWY_INLINE RowsAhead(const ReduceArgs &args, int64_t row, int64_t rows, int64_t rows_ahead) {
+    const int64_t next = row + HWY_MIN(rows_ahead, args.rows);
+    const bool has_more = next + rows <= args.rows;
+    const int64_t in_next_box = HWY_MIN(HWY_MAX(next - args.rows, 0), args.rows - rows);
+    soon_ = args.row + (has_more ? next : in_next_box);
+    bytes_ = has_more ? 0 : args.ahead;
+    is_wanted_ = has_more || args.ahead != 0;
+  }
+  // `x` is where the blocks begin, `r` counts from the first row.
+  HWY_INLINE void Ask(const std::byte *x, int64_t r) const {
+    if (is_wanted_) __builtin_prefetch(x + bytes_ + soon_[r], 0, 2);
+  }
+
+ private:
+  const int64_t *soon_;
+  int64_t bytes_;
+  bool is_wanted_;
+};
+
+// Rows of kCount registers of `count` <= kN blocks each, added to what earlier rows have left.
+template <int64_t kCount, class T, class Op>
 HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step, int64_t count,
-                        int64_t row, int64_t rows, int64_t rows_ahead, int64_t at) {
+                        const RowsOfBlocks &of, const RowsAhead &ahead) {
   const D d;
-  Accumulator<Op> acc;
-  V with = hn::Set(d, args.eps);
-  if constexpr (Op::kCompensated) {
-    with = args.scale ? LoadDoubles(args.scale + at, count) : hn::Set(d, 1.0);
-    if (row > 0) acc.error = LoadDoubles(args.error + at, count);
+  Accumulator<Op> acc[kCount];
+  V with[kCount];
+  for (int64_t k = 0; k < kCount; ++k) {
+    const int64_t at = of.at + k * kN;
+    with[k] = hn::Set(d, args.eps);
+    if constexpr (Op::kCompensated) {
+      with[k] = args.scale ? LoadDoubles(args.scale + at, count) : hn::Set(d, 1.0);
+      if (of.row > 0) acc[k].error = LoadDoubles(args.error + at, count);
+    }
+    if (of.row > 0) acc[k].sum = LoadDoubles(args.sum + at, count);
   }
-  if (row > 0) acc.sum = LoadDoubles(args.sum + at, count);
-  // In this box, or in the next one.
-  const int64_t next = row + HWY_MIN(rows_ahead, args.rows);
-  const bool has_more = next + rows <= args.rows;
-  const int64_t *soon =
-      args.row + (has_more ? next : HWY_MIN(HWY_MAX(next - args.rows, 0), args.rows - rows));
-  const std::byte *ahead = has_more ? x : x + args.ahead;
-  const bool prefetches = has_more || args.ahead != 0;
-  for (int64_t r = row; r < row + rows; ++r) {
-    if (prefetches) __builtin_prefetch(ahead + soon[r - row], 0, 2);
-    acc.Add(LoadSome(reinterpret_cast<const T *>(x + args.row[r]), step, count), with);
+  for (int64_t r = 0; r < of.rows; ++r) {
+    ahead.Ask(x, r);
+    const T *row = reinterpret_cast<const T *>(x + args.row[of.row + r]);
+    for (int64_t k = 0; k < kCount; ++k) {
+      acc[k].Add(LoadSome(row + k * kN * step, step, count), with[k]);
+    }
   }
-  if (row + rows == args.rows) TakeRoot(args, &acc);
-  StoreDoubles(acc.sum, args.sum + at, count);
-  if constexpr (Op::kCompensated) StoreDoubles(acc.error, args.error + at, count);
+  for (int64_t k = 0; k < kCount; ++k) {
+    const int64_t at = of.at + k * kN;
+    if (of.row + of.rows == args.rows) TakeRoot(args, &acc[k]);
+    StoreDoubles(acc[k].sum, args.sum + at, count);
+    if constexpr (Op::kCompensated) StoreDoubles(acc[k].error, args.error + at, count);
+  }
 }
 
 // Rows are added a few at a time: sums stay in registers meanwhile, memory is still read in long
@@ -50,17 +81,23 @@ inline constexpr int64_t kRowsAtOnce = 8;
 template <class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t step,
                               int64_t first) {
-  const int64_t full = args.inner.count / kN * kN;
+  // A cache line of a row, or what registers there are for.
+  constexpr int64_t kMost = Op::kCompensated ? 2 : 4;
+  constexpr int64_t kLine = HWY_MIN(kMost, static_cast<int64_t>(64 / sizeof(T)) / kN);
   const int64_t bytes = kRowsAtOnce * args.inner.count * static_cast<int64_t>(sizeof(T));
-  const int64_t ahead = kRowsAtOnce * HWY_MAX(1, 2 * kReadAhead / bytes);
+  const int64_t rows_ahead = kRowsAtOnce * HWY_MAX(1, 2 * kReadAhead / bytes);
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
     const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
-    for (int64_t j = 0; j < full; j += kN) {
-      AddRows<T, Op>(args, x + j * args.inner.step, step, kN, row, rows, ahead, first + j);
+    const RowsAhead ahead(args, row, rows, rows_ahead);
+    int64_t j = 0;
+    if (step == 1) {
+      for (; j + kLine * kN <= args.inner.count; j += kLine * kN) {
+        AddRows<kLine, T, Op>(args, x + j * args.inner.step, 1, kN, {row, rows, first + j}, ahead);
+      }
     }
-    if (full < args.inner.count) {
-      AddRows<T, Op>(args, x + full * args.inner.step, step, args.inner.count - full, row, rows,
-                     ahead, first + full);
+    for (; j < args.inner.count; j += kN) {
+      AddRows<1, T, Op>(args, x + j * args.inner.step, step, HWY_MIN(args.inner.count - j, kN),
+                        {row, rows, first + j}, ahead);
     }
   }
 }
