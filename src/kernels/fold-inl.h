@@ -40,9 +40,13 @@ struct Lanes {
 template <class Op>
 struct Tail {
   M inside[kRegisters];
+  int64_t first;  // register with any of them
 
-  explicit HWY_INLINE Tail(int64_t n) {
-    const int64_t before = (kLanes - n % kLanes) % kLanes;
+  static constexpr int64_t LanesBefore(int64_t n) { return (kLanes - n % kLanes) % kLanes; }
+  static constexpr int64_t FirstRegister(int64_t n) { return LanesBefore(n) / kN; }
+
+  explicit HWY_INLINE Tail(int64_t n) : first(FirstRegister(n)) {
+    const int64_t before = LanesBefore(n);
     for (int64_t r = 0; r < kRegisters; ++r) {
       const int64_t lanes = HWY_MIN(HWY_MAX(before - r * kN, 0), kN);
       inside[r] = hn::Not(hn::FirstN(D(), static_cast<size_t>(lanes)));
@@ -51,7 +55,13 @@ struct Tail {
 
   template <class T>
   HWY_INLINE void Add(const T *end, V with, Lanes<Op> *lanes) const {
+    AddFrom(first, end, with, lanes);
+  }
+  // The same where compilers may know which register is the first.
+  template <class T>
+  HWY_INLINE void AddFrom(int64_t first_register, const T *end, V with, Lanes<Op> *lanes) const {
     for (int64_t r = 0; r < kRegisters; ++r) {
+      if (r < first_register) continue;  // here, so that registers are known
       const V x = Load(end - kLanes + r * kN);
       const V filled = Op::kPad == 0.0 ? hn::IfThenElseZero(inside[r], x)
                                        : hn::IfThenElse(inside[r], x, hn::Set(D(), Op::kPad));

@@ -113,10 +113,11 @@ class BlocksAlong {
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
   HWY_INLINE V Squares(const T *x) const {
+    const int64_t first = kLength == 0 ? tail_.first : Tail<SumSquares>::FirstRegister(kLength);
     Lanes<SumSquares> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
       lanes[i].Add(x + i * n(), hn::Zero(D()));
-      if (kLength != kLanes) tail_.Add(x + (i + 1) * n(), hn::Zero(D()), &lanes[i]);
+      if (kLength != kLanes) tail_.AddFrom(first, x + (i + 1) * n(), hn::Zero(D()), &lanes[i]);
     }
     return Fold(lanes).sum;
   }
