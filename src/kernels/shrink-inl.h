@@ -59,7 +59,6 @@ HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
 // Shrinks blocks whose norm is usual: its sum with eps is finite. Others are rare, and left to
 // functions of their own, because in the same loop they would take its registers.
 struct Soft {
-  static constexpr bool kHasUnusual = true;
   V scale, eps;
 
   template <class L>
@@ -74,20 +73,17 @@ struct Soft {
     const V sum = hn::Add(norm, eps);
     return hn::Div(hn::Sub(sum, threshold), sum);
   }
-  // `w` is what x holds.
-  template <class T>
-  static HWY_INLINE void Write(const T *, V w, M alive, V factor, T *y) {
-    Store(hn::IfThenElseZero(alive, hn::Mul(w, factor)), y);
-  }
 };
 
 // All bits where blocks or elements stay, none where they go.
 HWY_INLINE VU32 KeepWords(M keep) {
-  const DU32 du;
-  const hn::Rebind<int32_t, D> di;
-  const V one = hn::IfThenElseZero(keep, hn::Set(D(), 1.0));
-  return hn::Sub(hn::Zero(du), hn::BitCast(du, hn::DemoteTo(di, one)));
+  const hn::RebindToUnsigned<D> du;
+  return hn::TruncateTo(DU32(), hn::BitCast(du, hn::VecFromMask(D(), keep)));
 }
+HWY_INLINE VU32 KeepWords(hn::Mask<DF> keep) {
+  return hn::BitCast(DU32(), hn::VecFromMask(DF(), keep));
+}
+
 // Elements of 16 or 32 bits, as they are where all bits of `keep` are set, 0 where none is.
 template <class T>
 HWY_INLINE void StoreKept(const T *x, VU32 keep, T *y) {
@@ -103,19 +99,22 @@ HWY_INLINE void StoreKept(const T *x, VU32 keep, T *y) {
 
 // Drops blocks whose norm, as a float, is below their threshold. NaN survives.
 struct Hard {
-  static constexpr bool kHasUnusual = false;
+  // Which blocks stay, and how many of them.
+  struct Verdict {
+    VU32 keep;
+    int64_t count;
+  };
 
-  template <class L>
-  HWY_INLINE V ThresholdOf(const L *threshold) const {
-    return Load(threshold);
+  // Floats are compared as such.
+  static HWY_INLINE Verdict Judge(V norm, const float *threshold) {
+    const DF df;
+    const auto stays = hn::Not(hn::Lt(ToFloat(norm), hn::LoadU(df, threshold)));
+    return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(df, stays))};
   }
-  HWY_INLINE M Alive(V norm, V threshold) const {
-    return hn::Not(hn::Lt(hn::PromoteTo(D(), ToFloat(norm)), threshold));
-  }
-  HWY_INLINE V Factor(V, V) const { return hn::Set(D(), 1.0); }
-  template <class T>
-  static HWY_INLINE void Write(const T *x, V, M alive, V, T *y) {
-    StoreKept(x, KeepWords(alive), y);
+  static HWY_INLINE Verdict Judge(V norm, const double *threshold) {
+    const D d;
+    const M stays = hn::Not(hn::Lt(hn::PromoteTo(d, ToFloat(norm)), Load(threshold)));
+    return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(d, stays))};
   }
 };
 

@@ -101,7 +101,7 @@ HWY_INLINE int64_t ShrinkSome(const Soft &soft, const T *x, const L *threshold, 
   const V limit = soft.ThresholdOf(threshold);
   if (HWY_UNLIKELY(!soft.AreUsual(norm))) return ShrinkUnusual(x, limit, soft.eps, y);
   const M alive = soft.Alive(norm, limit);
-  Soft::Write(x, w, alive, soft.Factor(norm, limit), y);
+  Store(hn::IfThenElseZero(alive, hn::Mul(w, soft.Factor(norm, limit))), y);
   return static_cast<int64_t>(hn::CountTrue(D(), alive));
 }
 

@@ -27,38 +27,63 @@ class BlocksAcross {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
-  // `count` groups, steps apart; returns how many blocks stay.
+  // `count` >= 1 groups, steps apart; returns how many blocks stay. Roots take long: they run a group
+  // ahead of what needs them.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
+    V norms[kRegisters];
+    TakeNorms(x, norms);
+    int64_t kept = 0;
+    for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
+      V next[kRegisters];
+      TakeNorms(x + x_step, next);
+      kept += WriteGroup(x, norms, threshold);
+      for (int64_t k = 0; k < kRegisters; ++k) norms[k] = next[k];
+    }
+    return kept + WriteGroup(x, norms, threshold);
+  }
+
+ private:
+  HWY_INLINE void TakeNorms(const std::byte *x, V *norms) const {
+    for (int64_t r = 0; r < kRows; ++r) PrefetchAhead(Row(x, r), ahead_);
+    for (int64_t k = 0; k < kRegisters; ++k) {
+      V squares = hn::Zero(D());
+      for (int64_t r = 0; r < kRows; ++r) {
+        const V w = Load(Row(x, r) + k * kN);
+        squares = hn::MulAdd(w, w, squares);  // exact products: fused or not, the same sum
+      }
+      norms[k] = hn::Sqrt(squares);
+    }
+  }
+
+  template <class L>
+  HWY_INLINE int64_t WriteGroup(const std::byte *x, const V *norms, const L *threshold) const {
     constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
     int64_t kept = 0;
-    for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
-      for (int64_t r = 0; r < kRows; ++r) PrefetchAhead(Row(x, r), ahead_);
-      for (int64_t k = 0; k < kRegisters; ++k) kept += Judge(x + k * kRegister, threshold + k * kN);
+    for (int64_t k = 0; k < kRegisters; ++k) {
+      kept += Write(op_, x + k * kRegister, norms[k], threshold + k * kN);
     }
     return kept;
   }
 
- private:
   // kN blocks; returns how many stay.
   template <class L>
-  HWY_INLINE int64_t Judge(const std::byte *x, const L *threshold) const {
-    V w[kRows];
-    V squares = hn::Zero(D());
+  HWY_INLINE int64_t Write(const Soft &soft, const std::byte *x, V norm, const L *threshold) const {
+    const V limit = soft.ThresholdOf(threshold);
+    if (HWY_UNLIKELY(!soft.AreUsual(norm))) return ShrinkUnusualBlocks(*this, x, norm, limit);
+    const M alive = soft.Alive(norm, limit);
+    const V factor = soft.Factor(norm, limit);
     for (int64_t r = 0; r < kRows; ++r) {
-      w[r] = Load(Row(x, r));
-      squares = hn::MulAdd(w[r], w[r], squares);  // exact products: fused or not, the same sum
+      Store(hn::IfThenElseZero(alive, hn::Mul(Load(Row(x, r)), factor)), To(x, r));
     }
-    const V norm = hn::Sqrt(squares);
-    const V limit = op_.ThresholdOf(threshold);
-    if constexpr (Op::kHasUnusual) {
-      if (HWY_UNLIKELY(!op_.AreUsual(norm))) return ShrinkUnusualBlocks(*this, x, norm, limit);
-    }
-    const M alive = op_.Alive(norm, limit);
-    const V factor = op_.Factor(norm, limit);
-    for (int64_t r = 0; r < kRows; ++r) Op::Write(Row(x, r), w[r], alive, factor, To(x, r));
     return static_cast<int64_t>(hn::CountTrue(D(), alive));
+  }
+  template <class L>
+  HWY_INLINE int64_t Write(const Hard &, const std::byte *x, V norm, const L *threshold) const {
+    const Hard::Verdict verdict = Hard::Judge(norm, threshold);
+    for (int64_t r = 0; r < kRows; ++r) StoreKept(Row(x, r), verdict.keep, To(x, r));
+    return verdict.count;
   }
 
   // By value: the address of the caller's object is never taken, and its fields stay in registers.

@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
@@ -26,9 +27,6 @@ struct VerdictOf;
 template <>
 struct VerdictOf<Soft> {
   using DV = D;
-  static HWY_INLINE V Of(const Soft &soft, V norm, V limit, M alive) {
-    return hn::IfThenElseZero(alive, soft.Factor(norm, limit));
-  }
   template <class T>
   static HWY_INLINE void Apply(const T *x, V factor, T *y) {
     const M alive = hn::Gt(factor, hn::Zero(D()));
@@ -39,7 +37,6 @@ struct VerdictOf<Soft> {
 template <>
 struct VerdictOf<Hard> {
   using DV = DU32;
-  static HWY_INLINE VU32 Of(const Hard &, V, V, M alive) { return KeepWords(alive); }
   template <class T>
   static HWY_INLINE void Apply(const T *x, VU32 keep, T *y) {
     StoreKept(x, keep, y);
@@ -124,18 +121,25 @@ class BlocksAlong {
 
   template <class L>
   HWY_INLINE Judged Judge(V squares, const L *threshold, int64_t *kept) const {
-    const V norm = hn::Sqrt(squares);
-    const V limit = op_.ThresholdOf(threshold);
-    if constexpr (Op::kHasUnusual) {
-      if (HWY_UNLIKELY(!op_.AreUsual(norm))) {
-        const V factor = ShrinkFactor(norm, limit, op_.eps);
-        *kept += CountAlive(factor);
-        return {factor, false};
-      }
+    return JudgeNorms(op_, hn::Sqrt(squares), threshold, kept);
+  }
+  template <class L>
+  static HWY_INLINE Judged JudgeNorms(const Soft &soft, V norm, const L *threshold, int64_t *kept) {
+    const V limit = soft.ThresholdOf(threshold);
+    if (HWY_UNLIKELY(!soft.AreUsual(norm))) {
+      const V factor = ShrinkFactor(norm, limit, soft.eps);
+      *kept += CountAlive(factor);
+      return {factor, false};
     }
-    const M alive = op_.Alive(norm, limit);
+    const M alive = soft.Alive(norm, limit);
     *kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
-    return {Verdict::Of(op_, norm, limit, alive), true};
+    return {hn::IfThenElseZero(alive, soft.Factor(norm, limit)), true};
+  }
+  template <class L>
+  static HWY_INLINE Judged JudgeNorms(const Hard &, V norm, const L *threshold, int64_t *kept) {
+    const Hard::Verdict verdict = Hard::Judge(norm, threshold);
+    *kept += verdict.count;
+    return {verdict.keep, true};
   }
 
   HWY_INLINE T *To(const T *x) const {
@@ -143,7 +147,7 @@ class BlocksAlong {
   }
 
   HWY_INLINE void Write(const T *x, const Judged &judged, T *y) const {
-    if constexpr (Op::kHasUnusual) {
+    if constexpr (std::is_same_v<Op, Soft>) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
     constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
