@@ -5,6 +5,8 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/rows-inl.h"
@@ -71,14 +73,43 @@ HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64
   ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
 }
 
-// A register with a factor for each element, unless a NaN is among them: returns whether it is done.
-template <class T, class P>
-HWY_INLINE bool ScaleRegister(const T *x, T *y, const double *factor, int64_t ahead) {
+// NaN have more bits than infinity.
+template <class D16>
+HWY_INLINE auto AreNaN(D16 d, const F16 *x) {
+  const auto words = hn::LoadU(d, reinterpret_cast<const int16_t *>(x));
+  return hn::Gt(hn::And(words, hn::Set(d, 0x7fff)), hn::Set(d, 0x7c00));
+}
+template <class D16>
+HWY_INLINE auto AreNaN(D16 d, const Bf16 *x) {
+  const auto words = hn::LoadU(d, reinterpret_cast<const int16_t *>(x));
+  return hn::Gt(hn::And(words, hn::Set(d, 0x7fff)), hn::Set(d, 0x7f80));
+}
+template <class DT>
+HWY_INLINE auto AreNaN(DT d, const hn::TFromD<DT> *x) {
+  return hn::IsNaN(hn::LoadU(d, x));
+}
+
+// Is a NaN among kCount elements, whole registers of doubles?
+template <int64_t kCount, class T>
+HWY_INLINE bool HasNaN(const T *x) {
+  using Lane = std::conditional_t<std::is_floating_point_v<T>, T, int16_t>;
+  const hn::CappedTag<Lane, kCount> d;
+  constexpr auto kRegister = static_cast<int64_t>(hn::MaxLanes(d));
+  auto any = AreNaN(d, x);
+  for (int64_t i = kRegister; i < kCount; i += kRegister) any = hn::Or(any, AreNaN(d, x + i));
+  return !hn::AllFalse(d, any);
+}
+
+// kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
+// they are done.
+template <int64_t kCount, class P, class T>
+HWY_INLINE bool ScaleRegisters(const T *x, T *y, const double *factor, int64_t ahead) {
   PrefetchAhead(x, ahead);
-  const V in = Load(x);
-  const V f = hn::LoadU(D(), factor);
-  if (HWY_UNLIKELY(!hn::AllFalse(D(), hn::IsNaN(in)))) return false;
-  Store(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(D())), P::Of(in, f)), y);
+  if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
+  for (int64_t i = 0; i < kCount; i += kN) {
+    const V f = hn::LoadU(D(), factor + i);
+    Store(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(D())), P::Of(Load(x + i), f)), y + i);
+  }
   return true;
 }
 
@@ -87,9 +118,13 @@ HWY_INLINE bool ScaleRegister(const T *x, T *y, const double *factor, int64_t ah
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *factor,
                                    int64_t ahead) {
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
   int64_t i = 0;
+  for (; i + kLine <= n; i += kLine) {
+    if (!ScaleRegisters<kLine, P>(x + i, y + i, factor + i, ahead)) return i;
+  }
   for (; i + kN <= n; i += kN) {
-    if (!ScaleRegister<T, P>(x + i, y + i, factor + i, ahead)) break;
+    if (!ScaleRegisters<kN, P>(x + i, y + i, factor + i, ahead)) break;
   }
   return i;
 }
@@ -185,17 +220,16 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// Rows of kCount registers, with a factor for each element.
+// Rows of kCount elements, whole registers, with a factor for each element.
 template <int64_t kCount, class T, class P>
-HWY_NOINLINE void ScaleRegisters(const ScaleArgs &args) {
-  ForEachRow<T, double>(args,
-                        [ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
-                          for (int64_t i = 0; i < kCount * kN; i += kN) {
-                            if (HWY_LIKELY((ScaleRegister<T, P>(x + i, y + i, factor + i, ahead))))
-                              continue;
-                            ScaleSome<T, P>(x + i, 1, y + i, 1, kN, factor + i, 1);
-                          }
-                        });
+HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
+  const int64_t ahead = args.ahead;
+  ForEachRow<T, double>(args, [ahead](const T *x, T *y, const double *factor) HWY_ATTR {
+    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, ahead)))) return;
+    for (int64_t i = 0; i < kCount; i += kN) {
+      ScaleSome<T, P>(x + i, 1, y + i, 1, kN, factor + i, 1);
+    }
+  });
 }
 
 template <class T, class P>
@@ -218,8 +252,8 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
             ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
           });
     case Rows::kElements:
-      if (args.n == kN) return ScaleRegisters<1, T, P>(args);
-      if (args.n == kLanes) return ScaleRegisters<kRegisters, T, P>(args);
+      if (args.n == kN) return ScaleRowsOfRegisters<kN, T, P>(args);
+      if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
       return ForEachRow<T, double>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
                     HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });
