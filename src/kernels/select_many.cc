@@ -57,9 +57,53 @@ HWY_INLINE K KeyOf(const KeyRule &rule, K word) {
 
 // --- counting ---------------------------------------------------------------------------------
 
+#if HWY_TARGET == HWY_AVX2
+// The lanes of each set of 8, in order, four bits each. Highway's own table would be copied to the
+// stack for each vector.
+struct LanesOfSets {
+  uint32_t packed[256] = {};
+
+  constexpr LanesOfSets() {
+    for (uint32_t set = 0; set < 256; ++set) {
+      uint32_t shift = 0;
+      for (uint32_t lane = 0; lane < 8; ++lane) {
+        if ((set >> lane & 1) == 0) continue;
+        packed[set] |= lane << shift;
+        shift += 4;
+      }
+    }
+  }
+};
+constexpr LanesOfSets kLanesOfSets;
+
+using Tag32 = KeyTag<uint32_t>;
+using Half16 = hn::Half<KeyTag<uint16_t>>;
+
+// Moves chosen lanes to the front; returns how many.
+HWY_INLINE int64_t MoveToFront(KeyVec<uint32_t> *keys, hn::Mask<Tag32> chosen) {
+  const Tag32 d;
+  uint8_t set[8];
+  hn::StoreMaskBits(d, chosen, set);
+  const auto shifts = hn::ShiftLeft<2>(hn::Iota(d, 0));
+  const auto packed = hn::Shr(hn::Set(d, kLanesOfSets.packed[set[0]]), shifts);
+  const auto lanes = hn::And(packed, hn::Set(d, 7));
+  *keys = hn::TableLookupLanes(*keys, hn::IndicesFromVec(d, lanes));
+  return static_cast<int64_t>(hn::CountTrue(d, chosen));
+}
+
+// `flags` are all ones where keys are chosen.
+HWY_INLINE int64_t CollectHalf(hn::Vec<Half16> keys, hn::Vec<Half16> flags, uint16_t *out) {
+  const hn::RebindToSigned<Tag32> di;
+  const auto flag = hn::PromoteTo(di, hn::BitCast(hn::RebindToSigned<Half16>(), flags));
+  KeyVec<uint32_t> wide = hn::PromoteTo(Tag32(), keys);
+  const int64_t count = MoveToFront(&wide, hn::MaskFromVec(hn::BitCast(Tag32(), flag)));
+  hn::StoreU(hn::DemoteTo(Half16(), hn::BitCast(di, wide)), Half16(), out);
+  return count;
+}
+#endif
+
 // Writes the chosen lanes of a vector; room for a whole vector. Returns how many. Compress is native
-// for 32-bit lanes of AVX-512, and for others pieced together of those; without it, Highway would
-// copy a table to the stack for each vector.
+// for 32-bit lanes of AVX-512, and for others pieced together of those.
 template <class K, class M>
 HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
   const KeyTag<K> d;
@@ -76,6 +120,18 @@ HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
     hn::StoreU(hn::BitCast(d, hn::Compress(hn::BitCast(d32, keys), halves)), d, out);
     return static_cast<int64_t>(hn::CountTrue(d, chosen));
   }
+#elif HWY_TARGET == HWY_AVX2
+  const auto flags = hn::VecFromMask(d, chosen);
+  if constexpr (sizeof(K) == 2) {
+    const int64_t lower = CollectHalf(hn::LowerHalf(keys), hn::LowerHalf(flags), out);
+    const Half16 half;
+    return lower + CollectHalf(hn::UpperHalf(half, keys), hn::UpperHalf(half, flags), out + lower);
+  } else {
+    KeyVec<uint32_t> words = hn::BitCast(Tag32(), keys);
+    const int64_t count = MoveToFront(&words, hn::MaskFromVec(hn::BitCast(Tag32(), flags)));
+    hn::StoreU(hn::BitCast(d, words), d, out);
+    return count * static_cast<int64_t>(sizeof(uint32_t)) / static_cast<int64_t>(sizeof(K));
+  }
 #else
   if (hn::AllFalse(d, chosen)) return 0;
   HWY_ALIGN K key[kMaxKeyLanes<K>];
@@ -91,6 +147,17 @@ HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
 #endif
 }
 
+// Adds 1 where a mask is true.
+template <class K, class M>
+HWY_INLINE KeyVec<K> CountUp(KeyVec<K> count, M mask) {
+  const KeyTag<K> d;
+#if HWY_TARGET <= HWY_AVX3
+  return hn::IfThenElse(mask, hn::Add(count, hn::Set(d, K{1})), count);
+#else
+  return hn::Sub(count, hn::VecFromMask(d, mask));  // which is -1 there
+#endif
+}
+
 // Lanes in which a mask was true, over many vectors: lane by lane where lanes are wide enough.
 template <class K, bool kWide = (sizeof(K) > 2)>
 class LaneCounter {
@@ -98,7 +165,7 @@ class LaneCounter {
   HWY_INLINE LaneCounter() : count_(hn::Zero(KeyTag<K>())) {}
   template <class M>
   HWY_INLINE void Add(M mask) {
-    count_ = hn::IfThenElse(mask, hn::Add(count_, hn::Set(KeyTag<K>(), K{1})), count_);
+    count_ = CountUp<K>(count_, mask);
   }
   HWY_INLINE int64_t Total() const {
     HWY_ALIGN K lanes[kMaxKeyLanes<K>];
@@ -257,7 +324,6 @@ class Ranked {
   HWY_INLINE void RankGroup(int64_t first) {
     const KeyTag<K> d;
     const int64_t lanes = KeyLanes<K>();
-    const KeyVec<K> one = hn::Set(d, K{1});
     const KeyVec<K> own0 = hn::Load(d, key_ + first);
     const KeyVec<K> own1 = hn::Load(d, key_ + first + lanes);
     const KeyVec<K> own2 = hn::Load(d, key_ + first + 2 * lanes);
@@ -268,10 +334,10 @@ class Ranked {
     KeyVec<K> above3 = above0;
     for (int64_t j = 0; j < count_; ++j) {
       const KeyVec<K> other = hn::Set(d, key_[j]);
-      above0 = hn::IfThenElse(hn::Gt(other, own0), hn::Add(above0, one), above0);
-      above1 = hn::IfThenElse(hn::Gt(other, own1), hn::Add(above1, one), above1);
-      above2 = hn::IfThenElse(hn::Gt(other, own2), hn::Add(above2, one), above2);
-      above3 = hn::IfThenElse(hn::Gt(other, own3), hn::Add(above3, one), above3);
+      above0 = CountUp<K>(above0, hn::Gt(other, own0));
+      above1 = CountUp<K>(above1, hn::Gt(other, own1));
+      above2 = CountUp<K>(above2, hn::Gt(other, own2));
+      above3 = CountUp<K>(above3, hn::Gt(other, own3));
     }
     hn::Store(above0, d, above_ + first);
     hn::Store(above1, d, above_ + first + lanes);
