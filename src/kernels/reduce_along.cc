@@ -80,22 +80,20 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
   }
 }
 
-// In longer blocks the processor sees a stream.
-inline constexpr int64_t kLongestAhead = 2048;
-
-// Reads ahead, where rows are too short for that.
+// Reads ahead, where rows are too short for the processor to see a stream in them.
 HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64;
-  for (int64_t at = 0; at < HWY_MIN(bytes, kLongestAhead); at += kLine)
+  constexpr int64_t kLongest = 2048;
+  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine)
     __builtin_prefetch(row + at, 0, 2);
 }
 
-// Up to kN blocks, one after the other. Not inline, because registers are few.
+// Up to kLanes blocks, one after the other. Not inline, because registers are few.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const bool prefetches = args.rows * bytes <= kLongestAhead;
+  const bool prefetches = args.rows * bytes <= 2048;
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -108,8 +106,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   }
 }
 
-// Bytes from blocks to those that are asked for when they are reduced, where all rows of kLanes
-// blocks are short.
+// How many bytes ahead of short rows others are asked for.
 HWY_INLINE int64_t LanesAhead(const ReduceArgs &args) {
   const int64_t bytes = kLanes * args.inner.step;
   return bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
@@ -134,14 +131,18 @@ HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, 
   for (int64_t i = 0; i < kN; ++i) blocks[i] = lanes[i];
 }
 
-// Writes the results of `count` <= kN blocks, of which the first is number `first`.
+// Writes the results of `count` blocks, of which the first is number `first`; `blocks` is filled up
+// to a multiple of kN.
 template <class Op>
 HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, int64_t count,
                              int64_t first) {
-  Accumulator<Op> out = Fold(blocks);
-  TakeRoot(args, &out);
-  StoreDoubles(out.sum, args.sum + first, count);
-  if constexpr (Op::kCompensated) StoreDoubles(out.error, args.error + first, count);
+  for (int64_t b = 0; b < count; b += kN) {
+    Accumulator<Op> out = Fold(blocks + b);
+    TakeRoot(args, &out);
+    const int64_t left = HWY_MIN(count - b, kN);
+    StoreDoubles(out.sum, args.sum + first + b, left);
+    if constexpr (Op::kCompensated) StoreDoubles(out.error, args.error + first + b, left);
+  }
 }
 
 // Bytes from a block to the one that is asked for when it is reduced: some groups further on in the
@@ -153,26 +154,24 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Blocks of one contiguous row each, kN at a time, folded at once: sums of short rows never leave
-// registers. Returns how many blocks have been reduced.
+// Blocks of one short row each, kN at a time, folded at once: their sums never leave registers.
+// Returns how many blocks have been reduced.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
                                       const std::byte *x, int64_t first) {
   const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
   const Tail<Op> tail = given_tail;
   const int64_t step = args.inner.step;
-  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const int64_t bytes = kN * step;
   const int64_t ahead = LanesAhead(args);
-  const bool prefetches = kRow == RowKind::kLong && bytes <= kLongestAhead;
   x += args.row[0];
   int64_t block = 0;
-  for (; block + kN <= args.inner.count; block += kN) {
-    if (kRow != RowKind::kLong) PrefetchRow(x + ahead, kN * step);
+  for (; block + kN <= args.inner.count; block += kN, x += bytes) {
+    PrefetchRow(x + ahead, bytes);
     Lanes<Op> lanes[kN];
-    for (int64_t i = 0; i < kN; ++i, x += step) {
-      if (prefetches) PrefetchRow(x + ahead, bytes);
+    for (int64_t i = 0; i < kN; ++i) {
       const V with = WithFor<Op>(args, first + block + i);
-      AddRow<kRow>(reinterpret_cast<const T *>(x), args, tail, with, &lanes[i]);
+      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &lanes[i]);
     }
     FinishBlocks(args, lanes, kN, first + block);
   }
@@ -183,6 +182,7 @@ template <RowKind kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   constexpr bool kShort =
       kRow == RowKind::kOne || kRow == RowKind::kTwo || kRow == RowKind::kBetween;
+  constexpr int64_t kGroup = kShort ? kN : kLanes;
   constexpr int64_t kMostAhead = 4 * kLanes;
   const Tail<Op> tail(args.n);
   const int64_t bytes = args.rows * args.n * static_cast<int64_t>(sizeof(T));
@@ -195,14 +195,14 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
-    if constexpr (kRow != RowKind::kGathered) {
+    if constexpr (kShort) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
     }
-    for (; b < args.inner.count; b += kN) {
-      const int64_t count = HWY_MIN(args.inner.count - b, kN);
-      Lanes<Op> blocks[kN];
+    for (; b < args.inner.count; b += kGroup) {
+      const int64_t count = HWY_MIN(args.inner.count - b, kGroup);
+      Lanes<Op> blocks[kGroup];
       const std::byte *block = x + b * args.inner.step;
-      if (kShort && count == kN) {
+      if (kShort && count == kGroup) {
         ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
       } else {
         const int64_t ahead =
