@@ -1,5 +1,5 @@
 // Thresholding of a box of small blocks in one go: neighbours are judged and written while they are
-// in registers, or in the first cache.
+// in the first cache.
 #pragma once
 
 #include "core/tile.h"

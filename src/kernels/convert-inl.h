@@ -31,6 +31,9 @@ using VF = hn::Vec<DF>;
 using VU32 = hn::Vec<DU32>;
 inline constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(D()));
 inline constexpr int64_t kRegisters = kLanes / kN;  // of virtual lanes
+// Elements of a cache line.
+template <class T>
+inline constexpr int64_t kLineOf = 64 / static_cast<int64_t>(sizeof(T));
 
 HWY_INLINE V Load(const double *p) {
   return hn::LoadU(D(), p);

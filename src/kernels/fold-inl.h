@@ -40,7 +40,7 @@ struct Lanes {
 template <class Op>
 struct Tail {
   M inside[kRegisters];
-  int64_t first;  // register with any of them
+  int64_t first;  // the first register with any of them
 
   static constexpr int64_t LanesBefore(int64_t n) { return (kLanes - n % kLanes) % kLanes; }
   static constexpr int64_t FirstRegister(int64_t n) { return LanesBefore(n) / kN; }
@@ -57,11 +57,11 @@ struct Tail {
   HWY_INLINE void Add(const T *end, V with, Lanes<Op> *lanes) const {
     AddFrom(first, end, with, lanes);
   }
-  // The same where compilers may know which register is the first.
+  // The same with that register from the caller, who may know it when this is compiled.
   template <class T>
   HWY_INLINE void AddFrom(int64_t first_register, const T *end, V with, Lanes<Op> *lanes) const {
     for (int64_t r = 0; r < kRegisters; ++r) {
-      if (r < first_register) continue;  // here, so that registers are known
+      if (kRegisters > 1 && r < first_register) continue;  // here, so that registers are known
       const V x = Load(end - kLanes + r * kN);
       const V filled = Op::kPad == 0.0 ? hn::IfThenElseZero(inside[r], x)
                                        : hn::IfThenElse(inside[r], x, hn::Set(D(), Op::kPad));

@@ -84,7 +84,7 @@ struct ScaleArgs {
 
 // Small blocks are thresholded while they are near: across rows those of up to so many elements, a
 // multiple of kLanes of them side by side; along rows those of kLanes and up to so many elements,
-// one after the other.
+// at least kLanes of them one after the other.
 inline constexpr int64_t kMostRowsAcross = 4;
 inline constexpr int64_t kMostAlong = 15;
 
@@ -296,8 +296,8 @@ struct Kernels {
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, and along rows where
-  // registers are short. Norms are plain sums' roots; for hard thresholding they are rounded to
-  // float. They return how many stay alive. By dtypes, and by whether thresholds are doubles.
+  // registers hold fewer than four doubles. Norms are plain sums' roots; for hard thresholding they
+  // are rounded to float. They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];

@@ -43,7 +43,8 @@ class RowsAhead {
   bool is_wanted_;
 };
 
-// Rows of kCount registers of `count` <= kN blocks each, added to what earlier rows have left.
+// Rows of one register of `count` <= kN blocks, or of kCount full ones, added to what earlier rows
+// have left.
 template <int64_t kCount, class T, class Op>
 HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step, int64_t count,
                         const RowsOfBlocks &of, const RowsAhead &ahead) {
@@ -81,9 +82,9 @@ inline constexpr int64_t kRowsAtOnce = 8;
 template <class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t step,
                               int64_t first) {
-  // A cache line of a row, or what registers there are for.
+  // As many registers as a cache line of a row fills, unless their sums would take all there are.
   constexpr int64_t kMost = Op::kCompensated ? 2 : 4;
-  constexpr int64_t kLine = HWY_MIN(kMost, static_cast<int64_t>(64 / sizeof(T)) / kN);
+  constexpr int64_t kSideBySide = HWY_MIN(kMost, kLineOf<T> / kN);
   const int64_t bytes = kRowsAtOnce * args.inner.count * static_cast<int64_t>(sizeof(T));
   const int64_t rows_ahead = kRowsAtOnce * HWY_MAX(1, 2 * kReadAhead / bytes);
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
@@ -91,18 +92,23 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
     const RowsAhead ahead(args, row, rows, rows_ahead);
     int64_t j = 0;
     if (step == 1) {
-      for (; j + kLine * kN <= args.inner.count; j += kLine * kN) {
-        AddRows<kLine, T, Op>(args, x + j * args.inner.step, 1, kN, {row, rows, first + j}, ahead);
+      constexpr int64_t kBlocks = kSideBySide * kN;
+      for (; j + kBlocks <= args.inner.count; j += kBlocks) {
+        AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, 1, kN, {row, rows, first + j},
+                                    ahead);
       }
     }
-    for (; j < args.inner.count; j += kN) {
-      AddRows<1, T, Op>(args, x + j * args.inner.step, step, HWY_MIN(args.inner.count - j, kN),
+    for (; j + kN <= args.inner.count; j += kN) {
+      AddRows<1, T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j}, ahead);
+    }
+    if (j < args.inner.count) {
+      AddRows<1, T, Op>(args, x + j * args.inner.step, step, args.inner.count - j,
                         {row, rows, first + j}, ahead);
     }
   }
 }
 
-// Few rows of neighbours that fill registers: what AddRows would ask for each of them is known.
+// Few rows of neighbours that fill registers: what AddRows would find out for each is known.
 template <class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know

@@ -5,8 +5,6 @@
 // foreach_target first
 #include <hwy/highway.h>
 
-#include <algorithm>
-
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
@@ -106,8 +104,8 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   }
 }
 
-// How many bytes ahead of short rows others are asked for.
-HWY_INLINE int64_t LanesAhead(const ReduceArgs &args) {
+// How far ahead short rows are asked for, in bytes.
+HWY_INLINE int64_t BytesAheadInRow(const ReduceArgs &args) {
   const int64_t bytes = kLanes * args.inner.step;
   return bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
 }
@@ -116,7 +114,7 @@ HWY_INLINE int64_t LanesAhead(const ReduceArgs &args) {
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                   int64_t first, Lanes<Op> *blocks) {
-  const int64_t ahead = LanesAhead(args);
+  const int64_t ahead = BytesAheadInRow(args);
   Lanes<Op> lanes[kN];
   V with[kN];
   for (int64_t i = 0; i < kN; ++i) with[i] = WithFor<Op>(args, first + i);
@@ -154,7 +152,7 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Blocks of one short row each, kN at a time, folded at once: their sums never leave registers.
+// Blocks of one short row each, kN at a time, folded at once while their sums are in registers.
 // Returns how many blocks have been reduced.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
@@ -163,7 +161,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const Tail<Op> tail = given_tail;
   const int64_t step = args.inner.step;
   const int64_t bytes = kN * step;
-  const int64_t ahead = LanesAhead(args);
+  const int64_t ahead = BytesAheadInRow(args);
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
@@ -182,7 +180,7 @@ template <RowKind kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   constexpr bool kShort =
       kRow == RowKind::kOne || kRow == RowKind::kTwo || kRow == RowKind::kBetween;
-  constexpr int64_t kGroup = kShort ? kN : kLanes;
+  constexpr int64_t kAtOnce = kShort ? kN : kLanes;
   constexpr int64_t kMostAhead = 4 * kLanes;
   const Tail<Op> tail(args.n);
   const int64_t bytes = args.rows * args.n * static_cast<int64_t>(sizeof(T));
@@ -198,11 +196,11 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     if constexpr (kShort) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
     }
-    for (; b < args.inner.count; b += kGroup) {
-      const int64_t count = HWY_MIN(args.inner.count - b, kGroup);
-      Lanes<Op> blocks[kGroup];
+    for (; b < args.inner.count; b += kAtOnce) {
+      const int64_t count = HWY_MIN(args.inner.count - b, kAtOnce);
+      Lanes<Op> blocks[kAtOnce];
       const std::byte *block = x + b * args.inner.step;
-      if (kShort && count == kGroup) {
+      if (kShort && count == kAtOnce) {
         ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
       } else {
         const int64_t ahead =

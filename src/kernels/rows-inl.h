@@ -69,7 +69,8 @@ HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
 // The factors of rows of n < kMostPicked elements that follow each other, picked from a register of
 // them: lane l of register k of the elements belongs to row (k * lanes + l) / n.
 inline constexpr int64_t kMostPicked = 16;
-// A register holds the factors of kN rows, whose elements are n registers. Smaller ones gain little.
+// Are factors picked? A register holds those of kN rows, whose elements are n registers; of two
+// rows it gains little.
 inline constexpr bool kPicks = kN >= 4;
 
 template <class DT, class Indices>

@@ -46,16 +46,15 @@ struct ExactProduct {
 // A contiguous row of at least kN elements, times one factor.
 template <class T, class P>
 HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
-  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
   const D d;
   const V f = hn::Set(d, factor);
   const M alive = hn::Not(hn::Eq(f, hn::Zero(d)));
   const auto scaled = [&](const T *from)
                           HWY_ATTR { return hn::IfThenElseZero(alive, P::Of(Load(from), f)); };
-  if (n % kLine == 0) {
-    for (int64_t i = 0; i < n; i += kLine) {
+  if (n % kLineOf<T> == 0) {
+    for (int64_t i = 0; i < n; i += kLineOf<T>) {
       PrefetchAhead(x + i, ahead);
-      for (int64_t k = i; k < i + kLine; k += kN) Store(scaled(x + k), y + k);
+      for (int64_t k = i; k < i + kLineOf<T>; k += kN) Store(scaled(x + k), y + k);
     }
     return;
   }

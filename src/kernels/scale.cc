@@ -73,23 +73,23 @@ HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64
   ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
 }
 
-// NaN have more bits than infinity.
-template <class D16>
-HWY_INLINE auto AreNaN(D16 d, const F16 *x) {
-  const auto words = hn::LoadU(d, reinterpret_cast<const int16_t *>(x));
-  return hn::Gt(hn::And(words, hn::Set(d, 0x7fff)), hn::Set(d, 0x7c00));
-}
-template <class D16>
-HWY_INLINE auto AreNaN(D16 d, const Bf16 *x) {
-  const auto words = hn::LoadU(d, reinterpret_cast<const int16_t *>(x));
-  return hn::Gt(hn::And(words, hn::Set(d, 0x7fff)), hn::Set(d, 0x7f80));
-}
-template <class DT>
-HWY_INLINE auto AreNaN(DT d, const hn::TFromD<DT> *x) {
-  return hn::IsNaN(hn::LoadU(d, x));
+// Without the sign, the bits of NaN are above those of infinity.
+template <class T>
+inline constexpr int16_t kInfinityBits = 0x7c00;
+template <>
+inline constexpr int16_t kInfinityBits<Bf16> = 0x7f80;
+
+template <class T, class DT>
+HWY_INLINE auto AreNaN(DT d, const T *x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return hn::IsNaN(hn::LoadU(d, x));
+  } else {
+    const auto words = hn::LoadU(d, reinterpret_cast<const int16_t *>(x));
+    return hn::Gt(hn::And(words, hn::Set(d, 0x7fff)), hn::Set(d, kInfinityBits<T>));
+  }
 }
 
-// Is a NaN among kCount elements, whole registers of doubles?
+// Is a NaN among kCount elements, a multiple of kN?
 template <int64_t kCount, class T>
 HWY_INLINE bool HasNaN(const T *x) {
   using Lane = std::conditional_t<std::is_floating_point_v<T>, T, int16_t>;
@@ -100,8 +100,8 @@ HWY_INLINE bool HasNaN(const T *x) {
   return !hn::AllFalse(d, any);
 }
 
-// kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
-// they are done.
+// kCount elements, a multiple of kN, with a factor each, unless a NaN is among them: returns
+// whether they are done.
 template <int64_t kCount, class P, class T>
 HWY_INLINE bool ScaleRegisters(const T *x, T *y, const double *factor, int64_t ahead) {
   PrefetchAhead(x, ahead);
@@ -118,10 +118,9 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const double *factor, int64_t a
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *factor,
                                    int64_t ahead) {
-  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
   int64_t i = 0;
-  for (; i + kLine <= n; i += kLine) {
-    if (!ScaleRegisters<kLine, P>(x + i, y + i, factor + i, ahead)) return i;
+  for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
+    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, ahead)) break;
   }
   for (; i + kN <= n; i += kN) {
     if (!ScaleRegisters<kN, P>(x + i, y + i, factor + i, ahead)) break;
@@ -220,7 +219,7 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// Rows of kCount elements, whole registers, with a factor for each element.
+// Rows of kCount elements, a multiple of kN, with a factor for each element.
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t ahead = args.ahead;

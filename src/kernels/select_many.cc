@@ -102,8 +102,9 @@ HWY_INLINE int64_t CollectHalf(hn::Vec<Half16> keys, hn::Vec<Half16> flags, uint
 }
 #endif
 
-// Writes the chosen lanes of a vector; room for a whole vector. Returns how many. Compress is native
-// for 32-bit lanes of AVX-512, and for others pieced together of those.
+// Writes the chosen lanes of a vector; room for a whole vector. Returns how many. Compress is
+// native for 32-bit lanes of AVX-512, and for others pieced together of those; AVX2 has the table
+// above.
 template <class K, class M>
 HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
   const KeyTag<K> d;

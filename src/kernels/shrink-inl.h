@@ -99,19 +99,19 @@ HWY_INLINE void StoreKept(const T *x, VU32 keep, T *y) {
 
 // Drops blocks whose norm, as a float, is below their threshold. NaN survives.
 struct Hard {
-  // Which blocks stay, and how many of them.
-  struct Verdict {
-    VU32 keep;
+  // All bits for blocks that stay, and how many those are.
+  struct Kept {
+    VU32 words;
     int64_t count;
   };
 
   // Floats are compared as such.
-  static HWY_INLINE Verdict Judge(V norm, const float *threshold) {
+  static HWY_INLINE Kept Judge(V norm, const float *threshold) {
     const DF df;
     const auto stays = hn::Not(hn::Lt(ToFloat(norm), hn::LoadU(df, threshold)));
     return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(df, stays))};
   }
-  static HWY_INLINE Verdict Judge(V norm, const double *threshold) {
+  static HWY_INLINE Kept Judge(V norm, const double *threshold) {
     const D d;
     const M stays = hn::Not(hn::Lt(hn::PromoteTo(d, ToFloat(norm)), Load(threshold)));
     return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(d, stays))};

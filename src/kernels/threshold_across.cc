@@ -1,5 +1,5 @@
 // Thresholding of blocks of a few elements across rows, one block an element of a row, while they
-// are in registers.
+// are in the first cache.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_across.cc"
 #include <hwy/foreach_target.h>
@@ -27,8 +27,8 @@ class BlocksAcross {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
-  // `count` >= 1 groups, steps apart; returns how many blocks stay. Roots take long: they run a group
-  // ahead of what needs them.
+  // `count` >= 1 groups, steps apart; returns how many blocks stay. Roots take long: they run a
+  // group ahead of what needs them.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
@@ -81,9 +81,9 @@ class BlocksAcross {
   }
   template <class L>
   HWY_INLINE int64_t Write(const Hard &, const std::byte *x, V norm, const L *threshold) const {
-    const Hard::Verdict verdict = Hard::Judge(norm, threshold);
-    for (int64_t r = 0; r < kRows; ++r) StoreKept(Row(x, r), verdict.keep, To(x, r));
-    return verdict.count;
+    const Hard::Kept blocks = Hard::Judge(norm, threshold);
+    for (int64_t r = 0; r < kRows; ++r) StoreKept(Row(x, r), blocks.words, To(x, r));
+    return blocks.count;
   }
 
   // By value: the address of the caller's object is never taken, and its fields stay in registers.

@@ -137,9 +137,9 @@ class BlocksAlong {
   }
   template <class L>
   static HWY_INLINE Judged JudgeNorms(const Hard &, V norm, const L *threshold, int64_t *kept) {
-    const Hard::Verdict verdict = Hard::Judge(norm, threshold);
-    *kept += verdict.count;
-    return {verdict.keep, true};
+    const Hard::Kept blocks = Hard::Judge(norm, threshold);
+    *kept += blocks.count;
+    return {blocks.words, true};
   }
 
   HWY_INLINE T *To(const T *x) const {
@@ -150,8 +150,7 @@ class BlocksAlong {
     if constexpr (std::is_same_v<Op, Soft>) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
-    constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
-    for (int64_t at = 0; at < Group(); at += kLine) PrefetchAhead(x + at, ahead_);
+    for (int64_t at = 0; at < Group(); at += kLineOf<T>) PrefetchAhead(x + at, ahead_);
     for (int64_t k = 0; k < n(); ++k) {
       Verdict::Apply(x + k * kN, hn::TableLookupLanes(judged.verdict, pick_[k]), y + k * kN);
     }
