@@ -56,8 +56,8 @@ class BlocksAlong {
     SetPicks(DV(), n(), pick_);
   }
 
-  // `count` >= 1 groups of kN blocks; returns how many blocks stay. Roots and divisions take
-  // long: sums run a group ahead of them, and they a group ahead of what is written.
+  // `count` >= 1 groups of kN blocks; returns how many blocks stay. Roots and divisions take long:
+  // sums run a group ahead of them, and they a group ahead of what is written.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *first, const L *threshold, int64_t count) const {
     const T *x = reinterpret_cast<const T *>(first);
