@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include <limits>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -144,6 +145,13 @@ struct SumSquaresExact : Compensated {
     AddExact(sum, error, square);
   }
 };
+
+// Is this what norms with p = 1, 2 and inf are made of? They are worth more code than the others.
+template <class T, class Op>
+inline constexpr bool kIsNorm = Op::kWhat == kMaxMagnitude ||
+                                (std::is_same_v<T, double>
+                                     ? Op::kCompensated
+                                     : Op::kWhat == kSum || Op::kWhat == kSumSquares);
 
 // One register of accumulators. `with` is eps or the scale, whichever the reduction wants.
 template <class Op, bool kCompensated = Op::kCompensated>

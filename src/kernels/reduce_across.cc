@@ -79,9 +79,10 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
 // runs, and rows a power of two apart do not drive each other out of the cache.
 inline constexpr int64_t kRowsAtOnce = 8;
 
-template <class T, class Op>
-HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t step,
-                              int64_t first) {
+// Of neighbours that are `args.inner.step` bytes apart.
+template <bool kContiguous, class T, class Op>
+HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t first) {
+  const int64_t step = kContiguous ? 1 : args.inner.step / static_cast<int64_t>(sizeof(T));
   // As many registers as a cache line of a row fills, unless their sums would take all there are.
   constexpr int64_t kMost = Op::kCompensated ? 2 : 4;
   constexpr int64_t kSideBySide = HWY_MIN(kMost, kLineOf<T> / kN);
@@ -91,7 +92,7 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
     const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
     const RowsAhead ahead(args, row, rows, rows_ahead);
     int64_t j = 0;
-    if (step == 1) {
+    if constexpr (kContiguous) {
       constexpr int64_t kBlocks = kSideBySide * kN;
       for (; j + kBlocks <= args.inner.count; j += kBlocks) {
         AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, 1, kN, {row, rows, first + j},
@@ -130,21 +131,24 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
   }
 }
 
+template <bool kContiguous, class T, class Op>
+HWY_INLINE void ReduceBoxes(const ReduceArgs &args) {
+  for (int64_t o = 0; o < args.outer.count; ++o) {
+    ReduceColumns<kContiguous, T, Op>(args, args.x + o * args.outer.step, o * args.outer.out);
+  }
+}
+
 template <class T, class Op>
 HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
-  const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
-  if (step == 1 && args.rows <= kRowsAtOnce && args.inner.count % kN == 0) {
-    if (args.rows == 2) return ReduceFewRows<T, Op>(args, 2);
-    return ReduceFewRows<T, Op>(args, args.rows);
-  }
-  for (int64_t o = 0; o < args.outer.count; ++o) {
-    const std::byte *x = args.x + o * args.outer.step;
-    if (step == 1) {
-      ReduceColumns<T, Op>(args, x, 1, o * args.outer.out);
-    } else {
-      ReduceColumns<T, Op>(args, x, step, o * args.outer.out);
+  if constexpr (kIsNorm<T, Op>) {
+    const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
+    if (contiguous && args.rows <= kRowsAtOnce && args.inner.count % kN == 0) {
+      if (args.rows == 2) return ReduceFewRows<T, Op>(args, 2);
+      return ReduceFewRows<T, Op>(args, args.rows);
     }
+    if (contiguous) return ReduceBoxes<true, T, Op>(args);
   }
+  ReduceBoxes<false, T, Op>(args);
 }
 
 template <class T>

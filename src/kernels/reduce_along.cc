@@ -110,25 +110,6 @@ HWY_INLINE int64_t BytesAheadInRow(const ReduceArgs &args) {
   return bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
 }
 
-// kN blocks of short rows, row by row: neighbours are read together.
-template <RowKind kRow, class Op, class T>
-HWY_INLINE void ReduceBlocksByRow(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
-                                  int64_t first, Lanes<Op> *blocks) {
-  const int64_t ahead = BytesAheadInRow(args);
-  Lanes<Op> lanes[kN];
-  V with[kN];
-  for (int64_t i = 0; i < kN; ++i) with[i] = WithFor<Op>(args, first + i);
-  for (int64_t r = 0; r < args.rows; ++r) {
-    const std::byte *row = x + args.row[r];
-    PrefetchRow(row + ahead, kN * args.inner.step);
-    for (int64_t i = 0; i < kN; ++i) {
-      const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
-      AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
-    }
-  }
-  for (int64_t i = 0; i < kN; ++i) blocks[i] = lanes[i];
-}
-
 // Writes the results of `count` blocks, of which the first is number `first`; `blocks` is filled up
 // to a multiple of kN.
 template <class Op>
@@ -140,6 +121,69 @@ HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, in
     const int64_t left = HWY_MIN(count - b, kN);
     StoreDoubles(out.sum, args.sum + first + b, left);
     if constexpr (Op::kCompensated) StoreDoubles(out.error, args.error + first + b, left);
+  }
+}
+
+// Lanes that wait in memory; nothing is written when they are made.
+template <class Op>
+struct StoredLanes {
+  HWY_ALIGN double sums[Op::kCompensated ? 2 * kLanes : kLanes];  // then errors
+
+  HWY_INLINE void Put(const Lanes<Op> &lanes) {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      hn::Store(lanes.reg[r].sum, D(), sums + r * kN);
+      if constexpr (Op::kCompensated) hn::Store(lanes.reg[r].error, D(), sums + kLanes + r * kN);
+    }
+  }
+  HWY_INLINE void Take(Lanes<Op> *lanes) const {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      lanes->reg[r].sum = hn::Load(D(), sums + r * kN);
+      if constexpr (Op::kCompensated) lanes->reg[r].error = hn::Load(D(), sums + kLanes + r * kN);
+    }
+  }
+};
+
+// Rows [begin, end) of kN blocks, row by row: neighbours are read together.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
+                                    const std::byte *x, int64_t first, int64_t begin, int64_t end,
+                                    Lanes<Op> *lanes) {
+  const int64_t ahead = BytesAheadInRow(args);
+  V with[kN];
+  for (int64_t i = 0; i < kN; ++i) with[i] = WithFor<Op>(args, first + i);
+  for (int64_t r = begin; r < end; ++r) {
+    const std::byte *row = x + args.row[r];
+    PrefetchRow(row + ahead, kN * args.inner.step);
+    for (int64_t i = 0; i < kN; ++i) {
+      const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
+      AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
+    }
+  }
+}
+
+// Rows are added a few at a time to many neighbours: memory is read in long runs, and rows a power
+// of two apart do not drive each other out of the cache.
+inline constexpr int64_t kRowsAtOnce = 8;
+inline constexpr int64_t kNeighbours = 16 * kLanes;
+
+// `count` <= kNeighbours blocks, a multiple of kN, of which the first is number `first`.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE void ReduceNeighbours(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                                 int64_t first, int64_t count) {
+  StoredLanes<Op> stored[kNeighbours];
+  for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
+    const int64_t end = HWY_MIN(row + kRowsAtOnce, args.rows);
+    for (int64_t b = 0; b < count; b += kN) {
+      Lanes<Op> lanes[kN];
+      for (int64_t i = 0; row > 0 && i < kN; ++i) stored[b + i].Take(&lanes[i]);
+      AddRowsOfNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, row, end,
+                                       lanes);
+      if (end == args.rows) {
+        FinishBlocks(args, lanes, kN, first + b);
+      } else {
+        for (int64_t i = 0; i < kN; ++i) stored[b + i].Put(lanes[i]);
+      }
+    }
   }
 }
 
@@ -180,7 +224,6 @@ template <RowKind kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   constexpr bool kShort =
       kRow == RowKind::kOne || kRow == RowKind::kTwo || kRow == RowKind::kBetween;
-  constexpr int64_t kAtOnce = kShort ? kN : kLanes;
   constexpr int64_t kMostAhead = 4 * kLanes;
   const Tail<Op> tail(args.n);
   const int64_t bytes = args.rows * args.n * static_cast<int64_t>(sizeof(T));
@@ -195,33 +238,35 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     int64_t b = 0;
     if constexpr (kShort) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
-    }
-    for (; b < args.inner.count; b += kAtOnce) {
-      const int64_t count = HWY_MIN(args.inner.count - b, kAtOnce);
-      Lanes<Op> blocks[kAtOnce];
-      const std::byte *block = x + b * args.inner.step;
-      if (kShort && count == kAtOnce) {
-        ReduceBlocksByRow<kRow, Op, T>(args, tail, block, first + b, blocks);
-      } else {
-        const int64_t ahead =
-            one_group
-                ? BytesAhead(args.outer, o, HWY_MIN(groups_ahead, kMostAhead), args.ahead)
-                : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), next_row);
-        ReduceBlocks<kRow, Op, T>(args, tail, block, ahead, first + b, count, blocks);
+      for (; b + kN <= args.inner.count; b += kNeighbours) {
+        const int64_t count = HWY_MIN(args.inner.count - b, kNeighbours) / kN * kN;
+        ReduceNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, count);
       }
+      b = args.inner.count / kN * kN;
+    }
+    for (; b < args.inner.count; b += kLanes) {
+      const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
+      Lanes<Op> blocks[kLanes];
+      const int64_t ahead =
+          one_group
+              ? BytesAhead(args.outer, o, HWY_MIN(groups_ahead, kMostAhead), args.ahead)
+              : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), next_row);
+      ReduceBlocks<kRow, Op, T>(args, tail, x + b * args.inner.step, ahead, first + b, count,
+                                blocks);
       FinishBlocks(args, blocks, count, first + b);
     }
   }
 }
 
-// Kinds of short rows are much code, which small registers gain little from: there, long rows will
-// do, with the same sums.
-inline constexpr bool kHasShortRows = kN >= 4;
+// Kinds of short rows are much code, which small registers and rare reductions gain little from:
+// there, long rows will do, with the same sums.
+template <class T, class Op>
+inline constexpr bool kHasShortRows = kN >= 4 && kIsNorm<T, Op>;
 
 template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {
   if (args.step != 1 || args.n < kLanes) return ReduceRows<RowKind::kGathered, T, Op>(args);
-  if constexpr (kHasShortRows) {
+  if constexpr (kHasShortRows<T, Op>) {
     if (args.n == kLanes) return ReduceRows<RowKind::kOne, T, Op>(args);
     if (args.n == 2 * kLanes) return ReduceRows<RowKind::kTwo, T, Op>(args);
     if (args.n < 2 * kLanes) return ReduceRows<RowKind::kBetween, T, Op>(args);

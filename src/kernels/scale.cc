@@ -271,11 +271,10 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
 template <class T>
 void Scale(const ScaleArgs &args) {
   // The product of doubles is rounded once as it is.
-  if (args.exact_product && sizeof(T) < sizeof(double)) {
-    ScaleRows<T, ExactProduct>(args);
-  } else {
-    ScaleRows<T, Product>(args);
+  if constexpr (sizeof(T) < sizeof(double)) {
+    if (args.exact_product) return ScaleRows<T, ExactProduct>(args);
   }
+  ScaleRows<T, Product>(args);
 }
 
 void FillScale(Kernels *table) {

@@ -127,18 +127,22 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   const T *x = reinterpret_cast<const T *>(args.x);
   T *y = reinterpret_cast<T *>(args.y);
   const ThresholdRow<L> threshold(args);
+  // Copies that no store can change, as far as compilers know.
+  const L *limits = threshold.first;
+  const int64_t step = kN * threshold.step;
+  const int64_t n = args.n;
   int64_t alive = 0;
   int64_t i = 0;
-  for (; i + kN <= args.n; i += kN) alive += some(x + i, threshold.at(i), y + i);
-  if (i == args.n) return alive;
+  for (; i + kN <= n; i += kN, limits += step) alive += some(x + i, limits, y + i);
+  if (i == n) return alive;
   // What fills the register is 0, below its threshold, and counts as dead.
   HWY_ALIGN T in[kN] = {};
   HWY_ALIGN L limit[kN];
   HWY_ALIGN T out[kN];
-  const int64_t left = args.n - i;
+  const int64_t left = n - i;
   std::copy_n(x + i, left, in);
   std::fill_n(limit, kN, L{1});
-  std::copy_n(threshold.at(i), left, limit);
+  std::copy_n(limits, left, limit);
   alive += some(in, limit, out);
   std::copy_n(out, left, y + i);
   return alive;

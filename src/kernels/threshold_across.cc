@@ -114,14 +114,16 @@ HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
   const L *threshold = static_cast<const L *>(args.threshold);
   const BlockRow inner = args.blocks.inner;
   const BlockRow outer = args.blocks.outer;
-  // Short runs would cost more than what is in them.
-  if (inner.count == kLanes) {
-    return across.Run(args.blocks.x, outer.step, threshold, outer.out, outer.count);
-  }
+  // Short runs would cost more than what is in them: single groups are a run themselves.
+  const bool single = inner.count == kLanes;
+  const int64_t runs = single ? 1 : outer.count;
+  const int64_t groups = single ? outer.count : inner.count / kLanes;
+  const int64_t x_step = single ? outer.step : kGroup;
+  const int64_t threshold_step = single ? outer.out : kLanes;
   int64_t kept = 0;
-  for (int64_t o = 0; o < outer.count; ++o) {
-    kept += across.Run(args.blocks.x + o * outer.step, kGroup, threshold + o * outer.out, kLanes,
-                       inner.count / kLanes);
+  for (int64_t run = 0; run < runs; ++run) {
+    kept += across.Run(args.blocks.x + run * outer.step, x_step, threshold + run * outer.out,
+                       threshold_step, groups);
   }
   return kept;
 }
@@ -160,10 +162,13 @@ void FillAcross(DtypeIndex dtype, Kernels *table) {
   table->drop_across[dtype][1] = DropAcross<T, double>;
 }
 
+// Of one block after the other it would be much code that gains nothing.
 void FillThresholdAcross(Kernels *table) {
-  FillAcross<float>(kF32, table);
-  FillAcross<F16>(kF16, table);
-  FillAcross<Bf16>(kBf16, table);
+  if constexpr (kN > 1) {
+    FillAcross<float>(kF32, table);
+    FillAcross<F16>(kF16, table);
+    FillAcross<Bf16>(kBf16, table);
+  }
 }
 
 }  // namespace HWY_NAMESPACE
