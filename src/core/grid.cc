@@ -165,11 +165,16 @@ Tiling Grid::tiles() const {
                 least);
 }
 
+bool GridLeaf::has_ragged_rows() const {
+  constexpr int64_t kLine = 64;
+  return !has_long_rows() && (!along || run * size_of(dtype) % kLine != 0);
+}
+
 bool Grid::is_deep() const {
   if (is_large()) return true;
-  const bool across =
-      std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) { return !leaf.along; });
-  return across && numel_per_block >= kDeepElements;
+  return numel_per_block >= kDeepElements &&
+         std::any_of(leaves.begin(), leaves.end(),
+                     [](const GridLeaf &leaf) { return leaf.has_ragged_rows(); });
 }
 
 bool Grid::is_thin() const {

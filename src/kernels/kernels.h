@@ -295,10 +295,10 @@ struct Kernels {
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
-  // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, and along rows where
-  // registers hold fewer than four doubles. Norms are plain sums' roots; for hard thresholding they
-  // are rounded to float. They return how many stay alive. By dtypes, and by whether thresholds are
-  // doubles.
+  // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, where registers hold one
+  // double, and along rows where they hold fewer than four. Norms are plain sums' roots; for hard
+  // thresholding they are rounded to float. They return how many stay alive. By dtypes, and by
+  // whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];

@@ -146,12 +146,13 @@ struct SumSquaresExact : Compensated {
   }
 };
 
-// Is this what norms with p = 1, 2 and inf are made of? They are worth more code than the others.
+// Is this what norms with p = 0, 1, 2 and inf are made of? That is worth more code than the rest, and
+// than norms of narrow leaves that are coupled with doubles.
 template <class T, class Op>
-inline constexpr bool kIsNorm = Op::kWhat == kMaxMagnitude ||
-                                (std::is_same_v<T, double>
-                                     ? Op::kCompensated
-                                     : Op::kWhat == kSum || Op::kWhat == kSumSquares);
+inline constexpr bool kIsCommon = Op::kWhat == kCount || Op::kWhat == kMaxMagnitude ||
+                                  (std::is_same_v<T, double>
+                                       ? Op::kCompensated
+                                       : Op::kWhat == kSum || Op::kWhat == kSumSquares);
 
 // One register of accumulators. `with` is eps or the scale, whichever the reduction wants.
 template <class Op, bool kCompensated = Op::kCompensated>
@@ -197,6 +198,10 @@ HWY_INLINE V WithFor(const ReduceArgs &args, int64_t block) {
 
 // At least so many bytes are on their way while a group of blocks is reduced.
 inline constexpr int64_t kReadAhead = 4096;
+
+// Rows are added a few at a time to many neighbours: memory is read in long runs, and rows a power
+// of two apart do not drive each other out of the cache.
+inline constexpr int64_t kRowsAtOnce = 8;
 
 // Sums of squares become norms, if asked for.
 template <class Op>

@@ -75,11 +75,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
   }
 }
 
-// Rows are added a few at a time: sums stay in registers meanwhile, memory is still read in long
-// runs, and rows a power of two apart do not drive each other out of the cache.
-inline constexpr int64_t kRowsAtOnce = 8;
-
-// Of neighbours that are `args.inner.step` bytes apart.
+// One box. Neighbours that are known to be contiguous are added some registers at a time.
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t first) {
   const int64_t step = kContiguous ? 1 : args.inner.step / static_cast<int64_t>(sizeof(T));
@@ -140,7 +136,7 @@ HWY_INLINE void ReduceBoxes(const ReduceArgs &args) {
 
 template <class T, class Op>
 HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
-  if constexpr (kIsNorm<T, Op>) {
+  if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
     if (contiguous && args.rows <= kRowsAtOnce && args.inner.count % kN == 0) {
       if (args.rows == 2) return ReduceFewRows<T, Op>(args, 2);

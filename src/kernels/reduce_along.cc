@@ -161,9 +161,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   }
 }
 
-// Rows are added a few at a time to many neighbours: memory is read in long runs, and rows a power
-// of two apart do not drive each other out of the cache.
-inline constexpr int64_t kRowsAtOnce = 8;
+// Neighbours whose rows are added together.
 inline constexpr int64_t kNeighbours = 16 * kLanes;
 
 // `count` <= kNeighbours blocks, a multiple of kN, of which the first is number `first`.
@@ -261,7 +259,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
 // Kinds of short rows are much code, which small registers and rare reductions gain little from:
 // there, long rows will do, with the same sums.
 template <class T, class Op>
-inline constexpr bool kHasShortRows = kN >= 4 && kIsNorm<T, Op>;
+inline constexpr bool kHasShortRows = kN >= 4 && kIsCommon<T, Op>;
 
 template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {

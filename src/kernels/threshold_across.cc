@@ -114,7 +114,8 @@ HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
   const L *threshold = static_cast<const L *>(args.threshold);
   const BlockRow inner = args.blocks.inner;
   const BlockRow outer = args.blocks.outer;
-  // Short runs would cost more than what is in them: single groups are a run themselves.
+  // Short runs would cost more than what is in them: where each step of the outer loop has one group,
+  // all of them are one run.
   const bool single = inner.count == kLanes;
   const int64_t runs = single ? 1 : outer.count;
   const int64_t groups = single ? outer.count : inner.count / kLanes;
@@ -162,7 +163,7 @@ void FillAcross(DtypeIndex dtype, Kernels *table) {
   table->drop_across[dtype][1] = DropAcross<T, double>;
 }
 
-// Of one block after the other it would be much code that gains nothing.
+// Registers of one double would make it much code that gains nothing.
 void FillThresholdAcross(Kernels *table) {
   if constexpr (kN > 1) {
     FillAcross<float>(kF32, table);

@@ -157,34 +157,82 @@ static void values_of_another_layout_decide(void **state) {
   spk_view_release(own);
 }
 
-/* Input channels of a convolution: rows of nine elements, far apart. */
-static void input_channels(void **state) {
-  (void)state;
-  enum { kOut = 300, kIn = 5, kTaps = 9 };
-  static float x[kOut][kIn][kTaps];
-  float norms[kIn];
-  float thresholds[kIn];
-  double sums[kIn] = {0};
-  for (int o = 0; o < kOut; ++o) {
-    for (int i = 0; i < kIn; ++i) {
-      for (int t = 0; t < kTaps; ++t) {
-        x[o][i][t] = (float)((o * 5 + i * 3 + t) % (i + 2));
-        sums[i] += (double)x[o][i][t] * (double)x[o][i][t];
-      }
-    }
+/* Weights of a convolution, and what its input channels measure: rows of nine elements, far apart,
+ * of more channels than are reduced together. */
+enum { kOut = 300, kIn = 150, kTaps = 9, kWeights = kOut * kIn * kTaps };
+static float taps[kWeights];
+static double exact_taps[kWeights];
+static double sums[kIn], squares[kIn], least[kIn];
+
+static int channel_of(int weight) {
+  return weight / kTaps % kIn;
+}
+
+static void fill_taps(void) {
+  for (int i = 0; i < kIn; ++i) {
+    sums[i] = squares[i] = 0.0;
+    least[i] = INFINITY;
   }
+  for (int w = 0; w < kWeights; ++w) {
+    const int i = channel_of(w);
+    const double x = (w * 5 + w / 7) % (i % 11 + 2) + (i % 3 == 0);
+    taps[w] = (float)x;
+    exact_taps[w] = x;
+    sums[i] += x;
+    squares[i] += x * x;
+    least[i] = fmin(least[i], x);
+  }
+}
+
+static spk_block *input_channels(int32_t dtype) {
+  return blocks_of(dtype, "(300,150,3,3)", DIMS(0, 1, 0, 0));
+}
+
+static void assert_channel_norms(double p, const double *want, bool is_squares) {
+  float norms[kIn];
+  double exact[kIn];
+  spk_block *f32 = input_channels(SPK_F32);
+  spk_block *f64 = input_channels(SPK_F64);
+  assert_ok(spk_block_norms(NULL, f32, &F32(taps), 1, p, &F32(norms)));
+  assert_ok(spk_block_norms(NULL, f64, &F64(exact_taps), 1, p, &F64(exact)));
+  for (int i = 0; i < kIn; ++i) {
+    const double norm = is_squares ? sqrt(want[i]) : want[i];
+    assert_near(norms[i], norm, norm * 0x1p-23);
+    assert_near(exact[i], norm, norm * 0x1p-51);
+  }
+  spk_block_release(f32);
+  spk_block_release(f64);
+}
+
+static void input_channels_are_measured(void **state) {
+  (void)state;
+  fill_taps();
+  assert_channel_norms(1, sums, false);
+  assert_channel_norms(2, squares, true);
+  assert_channel_norms(-INFINITY, least, false);
+}
+
+static void input_channels_live_and_die_by_thresholds(void **state) {
+  (void)state;
+  float thresholds[kIn];
   for (int i = 0; i < kIn; ++i) thresholds[i] = i % 2 ? 1e6f : 0.0f;
-  const spk_buffer leaf = {x, kOut * kIn * kTaps, SPK_F32, SPK_LAYOUT_VIEW, NULL};
-  spk_block *block = blocks_of(SPK_F32, "(300,5,3,3)", DIMS(0, 1, 0, 0));
-  assert_ok(spk_block_norms(NULL, block, &leaf, 1, 2.0, &F32(norms)));
-  for (int i = 0; i < kIn; ++i) assert_near(norms[i], sqrt(sums[i]), sqrt(sums[i]) * 0x1p-23);
-  assert_ok(spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F32(thresholds), NULL, NULL));
-  for (int o = 0; o < kOut; ++o) {
-    for (int i = 0; i < kIn; ++i) {
-      for (int t = 0; t < kTaps; ++t) {
-        assert_f32(&x[o][i][t], i % 2 ? 0.0f : (float)((o * 5 + i * 3 + t) % (i + 2)));
-      }
-    }
+  spk_block *block = input_channels(SPK_F32);
+  fill_taps();
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(taps), NULL, 1, &F32(thresholds), NULL, NULL));
+  for (int w = 0; w < kWeights; ++w) {
+    assert_f32(taps + w, channel_of(w) % 2 ? 0.0f : (float)exact_taps[w]);
+  }
+  fill_taps();
+  for (int i = 0; i < kIn; ++i) thresholds[i] = (float)(i % 5);
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0.0;
+  assert_ok(
+      spk_block_soft_threshold(NULL, block, &F32(taps), NULL, 1, &F32(thresholds), &options, NULL));
+  for (int w = 0; w < kWeights; ++w) {
+    const int i = channel_of(w);
+    const double factor = 1.0 - thresholds[i] / sqrt(squares[i]);
+    assert_near(taps[w], exact_taps[w] * factor, exact_taps[w] * 0x1p-23);
   }
   spk_block_release(block);
 }
@@ -195,7 +243,8 @@ int main(void) {
       TEST(columns_are_masked_and_scaled),
       TEST(columns_live_and_die_by_thresholds),
       TEST(values_of_another_layout_decide),
-      TEST(input_channels),
+      TEST(input_channels_are_measured),
+      TEST(input_channels_live_and_die_by_thresholds),
   };
   return exit_code(cmocka_run_group_tests_name("columns", tests, NULL, NULL));
 }
