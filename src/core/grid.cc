@@ -167,13 +167,17 @@ Tiling Grid::tiles() const {
 
 bool GridLeaf::has_ragged_rows() const {
   constexpr int64_t kLine = 64;
-  return !has_long_rows() && (!along || run * size_of(dtype) % kLine != 0);
+  const int64_t bytes = run * size_of(dtype);
+  return !has_long_rows() && bytes % kLine != 0 && kLine % bytes != 0;
 }
 
 bool Grid::is_deep() const {
   if (is_large()) return true;
-  return numel_per_block >= kDeepElements &&
-         std::any_of(leaves.begin(), leaves.end(),
+  if (numel_per_block < kDeepElements) return false;
+  // Long rows of other leaves are better read tile by tile.
+  return std::any_of(leaves.begin(), leaves.end(),
+                     [](const GridLeaf &leaf) { return !leaf.along; }) ||
+         std::all_of(leaves.begin(), leaves.end(),
                      [](const GridLeaf &leaf) { return leaf.has_ragged_rows(); });
 }
 

@@ -19,7 +19,7 @@ inline constexpr int64_t kTileElements = int64_t{1} << 13;
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
 inline constexpr int64_t kPartElements = int64_t{1} << 16;
-// The same for blocks whose rows are ragged (GridLeaf::has_ragged_rows), if they have this many.
+// The same for blocks whose rows are single elements or ragged, if they have this many.
 inline constexpr int64_t kDeepElements = int64_t{1} << 10;
 inline constexpr int64_t kDeepPart = int64_t{1} << 9;
 // Rows of so many elements are worth reading alone.
@@ -72,8 +72,8 @@ struct GridLeaf {
 
   int64_t numel() const { return block.product(); }
   bool has_long_rows() const { return run >= kLongRun; }
-  // Do short rows share cache lines with those of neighbouring blocks? So do columns of a matrix and
-  // input channels of a convolution.
+  // Do short rows begin anywhere in a cache line, which neighbouring blocks then share? So do those
+  // of a convolution's input channels.
   bool has_ragged_rows() const;
 };
 
@@ -86,8 +86,9 @@ struct Grid {
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
-  // Are blocks cut into parts? Those of many ragged rows are, even if they are not large: whole ones
-  // side by side would be in no near cache, and their rows too short to be read fast.
+  // Are blocks cut into parts? Those of many rows that are single elements or ragged are, even if
+  // they are not large: whole ones side by side would be in no near cache, and their rows too short
+  // to be read fast.
   bool is_deep() const;
   // Are blocks made of so many short rows that they are better written row by row, those of
   // neighbours together?

@@ -196,8 +196,8 @@ class Pruning {
     return true;
   }
   void operator()(Scratch &scratch, size_t member, const Rect &rect, const uint8_t *keep) const {
-    // Large blocks come all at once, on the calling thread.
-    if (scores_.has_large_blocks()) {
+    // Deep blocks come all at once, on the calling thread.
+    if (scores_.has_deep_blocks()) {
       mask_all(call_, grids_[member], keep);
     } else {
       mask_rect(call_.kernels(), scratch, grids_[member], rect, keep, scores_.fit_in_memory());

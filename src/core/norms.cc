@@ -23,13 +23,12 @@ struct RectReducer {
   void reduce(Reduction reduction, const ReduceOptions &options, double *sum, double *error) const {
     reduce_rect(kernels, scratch, grid, rect, reduction, options, sum, error);
   }
-  // fn(number, leaf, block, part) for every part of every block, in order.
+  // fn(scratch, number, block) for every block.
   template <typename Fn>
-  void for_each_part(Fn &&fn) const {
-    for_each_block(rect, [&](int64_t number, const Extents &block) {
-      for (const GridLeaf &leaf : grid.leaves) fn(number, leaf, block, Rect::whole(leaf.block));
-    });
+  void for_each(Fn &&fn) const {
+    for_each_block(rect, [&](int64_t number, const Extents &block) { fn(scratch, number, block); });
   }
+  static Tiling parts(const GridLeaf &leaf) { return Tiling(leaf.block); }
 };
 
 struct DeepReducer {
@@ -43,14 +42,12 @@ struct DeepReducer {
     reduce_deep(call, grid, reduction, options, sum, error);
   }
   template <typename Fn>
-  void for_each_part(Fn &&fn) const {
-    for_each_block(Rect::whole(grid.shape), [&](int64_t number, const Extents &block) {
-      for (const GridLeaf &leaf : grid.leaves) {
-        const Tiling parts = parts_of(leaf);
-        for (int64_t i = 0; i < parts.count(); ++i) fn(number, leaf, block, parts[i]);
-      }
+  void for_each(Fn &&fn) const {
+    call.for_each(count(), [&](Scratch &own, int64_t number) {
+      fn(own, number, index_at(grid.shape, number));
     });
   }
+  static Tiling parts(const GridLeaf &leaf) { return parts_of(leaf); }
 };
 
 // One reduction, rounded once.
@@ -122,27 +119,35 @@ void euclidean(const Reducer &reducer, double *norms) {
   reducer.reduce(kSumSquares, options, norms, nullptr);
 }
 
-// Any p: sum (|x| / max)^p, then max * sum^(1/p).
+// sum (|x| / max)^p over one block.
+template <typename Reducer>
+DoubleDouble sum_of_powers(const Reducer &reducer, Scratch &scratch, const Extents &block,
+                           double max, double p) {
+  const Scratch::Frame frame(scratch);
+  double *elements = scratch.take<double>(kPartElements);
+  DoubleDouble sum{0.0, 0.0};
+  for (const GridLeaf &leaf : reducer.grid.leaves) {
+    const Tiling parts = reducer.parts(leaf);
+    for (int64_t i = 0; i < parts.count(); ++i) {
+      const Rect part = parts[i];
+      gather(reducer.kernels, leaf, block, part, elements);
+      for (int64_t e = 0; e < part.count(); ++e) {
+        sum = add(sum, {power_of_ratio(std::fabs(elements[e]), max, p), 0.0});
+      }
+    }
+  }
+  return sum;
+}
+
+// Any p: max * (sum (|x| / max)^p)^(1/p).
 template <typename Reducer>
 void general(const Reducer &reducer, double p, double *norms) {
-  const int64_t count = reducer.count();
-  double *max = norms;
-  DoubleDouble *sums = reducer.scratch.template take<DoubleDouble>(count);
-  std::fill_n(sums, count, DoubleDouble{0.0, 0.0});
-  plain(reducer, kMaxMagnitude, max);
-  double *elements = reducer.scratch.template take<double>(kPartElements);
-  reducer.for_each_part(
-      [&](int64_t i, const GridLeaf &leaf, const Extents &block, const Rect &part) {
-        if (!std::isfinite(max[i]) || max[i] == 0.0) return;
-        gather(reducer.kernels, leaf, block, part, elements);
-        for (int64_t e = 0; e < part.count(); ++e) {
-          const double term = power_of_ratio(std::fabs(elements[e]), max[i], p);
-          sums[i] = add(sums[i], {term, 0.0});
-        }
-      });
-  for (int64_t i = 0; i < count; ++i) {
-    if (std::isfinite(max[i]) && max[i] > 0.0) norms[i] = scaled_root(max[i], sums[i], p);
-  }
+  plain(reducer, kMaxMagnitude, norms);
+  reducer.for_each([&](Scratch &scratch, int64_t i, const Extents &block) {
+    const double max = norms[i];
+    if (!std::isfinite(max) || max == 0.0) return;
+    norms[i] = scaled_root(max, sum_of_powers(reducer, scratch, block, max, p), p);
+  });
 }
 
 template <typename Reducer>

@@ -105,12 +105,15 @@ bool ScopeScores::are_elements() const {
          });
 }
 
-bool ScopeScores::has_large_blocks() const {
-  return std::any_of(grids_.begin(), grids_.end(), [](const Grid &g) { return g.is_large(); });
+// Few blocks hold many elements: their scores fit in memory, and are best computed all at once.
+bool ScopeScores::has_deep_blocks() const {
+  if (grids_.empty()) return false;
+  return std::any_of(grids_.begin(), grids_.end(), [](const Grid &g) { return g.is_large(); }) ||
+         std::all_of(grids_.begin(), grids_.end(), [](const Grid &g) { return g.is_deep(); });
 }
 
 bool ScopeScores::fit_in_memory() const {
-  if (has_large_blocks()) return true;
+  if (has_deep_blocks()) return true;
   if (scope_.numblk_per_scope > kScopeBlocks) return false;
   const int64_t size = grids_.empty() ? scope_.numblk_per_scope : scope_.numel_per_scope;
   return size <= kScopeElements || scope_.numscope >= kManyScopes;

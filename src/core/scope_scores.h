@@ -49,16 +49,16 @@ class ScopeScores {
 
   // Are scopes small enough for for_each_scopes and for_each_words, or does each need a stream?
   bool fit_in_memory() const;
-  bool has_large_blocks() const;
+  bool has_deep_blocks() const;
   const KeyForm &form() const { return form_; }
 
   // Calls each(scratch, box of the scope grid, scores) for boxes that cover the scope grid; scores
-  // [scope][position]. Where blocks are large, the box is everything and `each` may use the call's
+  // [scope][position]. Where blocks are deep, the box is everything and `each` may use the call's
   // own loops.
   template <typename Fn>
   void for_each_scopes(Call &call, Fn &&each) const {
     const int64_t n = scope_.numblk_per_scope;
-    if (has_large_blocks()) {
+    if (has_deep_blocks()) {
       const Rect all = Rect::whole(scope_.grid_shape);
       double *scores = call.scratch().take<double>(all.count() * n);
       load_all(call, scores);
