@@ -162,7 +162,7 @@ static void values_of_another_layout_decide(void **state) {
 enum { kOut = 300, kIn = 150, kTaps = 9, kWeights = kOut * kIn * kTaps };
 static float taps[kWeights];
 static double exact_taps[kWeights];
-static double sums[kIn], squares[kIn], least[kIn];
+static double sums[kIn], squares[kIn], cubes[kIn], least[kIn];
 
 static int channel_of(int weight) {
   return weight / kTaps % kIn;
@@ -170,7 +170,7 @@ static int channel_of(int weight) {
 
 static void fill_taps(void) {
   for (int i = 0; i < kIn; ++i) {
-    sums[i] = squares[i] = 0.0;
+    sums[i] = squares[i] = cubes[i] = 0.0;
     least[i] = INFINITY;
   }
   for (int w = 0; w < kWeights; ++w) {
@@ -180,6 +180,7 @@ static void fill_taps(void) {
     exact_taps[w] = x;
     sums[i] += x;
     squares[i] += x * x;
+    cubes[i] += x * x * x;
     least[i] = fmin(least[i], x);
   }
 }
@@ -188,7 +189,8 @@ static spk_block *input_channels(int32_t dtype) {
   return blocks_of(dtype, "(300,150,3,3)", DIMS(0, 1, 0, 0));
 }
 
-static void assert_channel_norms(double p, const double *want, bool is_squares) {
+/* `powers` are norms to the power `root`. */
+static void assert_channel_norms(double p, const double *powers, double root) {
   float norms[kIn];
   double exact[kIn];
   spk_block *f32 = input_channels(SPK_F32);
@@ -196,9 +198,9 @@ static void assert_channel_norms(double p, const double *want, bool is_squares) 
   assert_ok(spk_block_norms(NULL, f32, &F32(taps), 1, p, &F32(norms)));
   assert_ok(spk_block_norms(NULL, f64, &F64(exact_taps), 1, p, &F64(exact)));
   for (int i = 0; i < kIn; ++i) {
-    const double norm = is_squares ? sqrt(want[i]) : want[i];
-    assert_near(norms[i], norm, norm * 0x1p-23);
-    assert_near(exact[i], norm, norm * 0x1p-51);
+    const double norm = pow(powers[i], 1.0 / root);
+    assert_near(norms[i], norm, norm * 0x1p-22);
+    assert_near(exact[i], norm, norm * 0x1p-49);
   }
   spk_block_release(f32);
   spk_block_release(f64);
@@ -207,9 +209,10 @@ static void assert_channel_norms(double p, const double *want, bool is_squares) 
 static void input_channels_are_measured(void **state) {
   (void)state;
   fill_taps();
-  assert_channel_norms(1, sums, false);
-  assert_channel_norms(2, squares, true);
-  assert_channel_norms(-INFINITY, least, false);
+  assert_channel_norms(1, sums, 1);
+  assert_channel_norms(2, squares, 2);
+  assert_channel_norms(3, cubes, 3);
+  assert_channel_norms(-INFINITY, least, 1);
 }
 
 static void input_channels_live_and_die_by_thresholds(void **state) {
@@ -237,6 +240,21 @@ static void input_channels_live_and_die_by_thresholds(void **state) {
   spk_block_release(block);
 }
 
+/* Of two neighbours, the channel of the larger norm stays, or else the first. */
+static void input_channels_compete(void **state) {
+  (void)state;
+  fill_taps();
+  spk_scope *pairs = scopes_over(input_channels(SPK_F32), DIMS(1, 2, 1, 1));
+  const int64_t one = 1;
+  assert_ok(spk_scope_keep_top(NULL, pairs, &F32(taps), NULL, 1, &one, 1, NULL, NULL));
+  for (int w = 0; w < kWeights; ++w) {
+    const int i = channel_of(w);
+    const bool stays = i % 2 ? squares[i] > squares[i - 1] : squares[i] >= squares[i + 1];
+    assert_f32(taps + w, stays ? (float)exact_taps[w] : 0.0f);
+  }
+  spk_scope_release(pairs);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(columns_are_measured),
@@ -245,6 +263,7 @@ int main(void) {
       TEST(values_of_another_layout_decide),
       TEST(input_channels_are_measured),
       TEST(input_channels_live_and_die_by_thresholds),
+      TEST(input_channels_compete),
   };
   return exit_code(cmocka_run_group_tests_name("columns", tests, NULL, NULL));
 }
