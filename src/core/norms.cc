@@ -124,7 +124,7 @@ template <typename Reducer>
 DoubleDouble sum_of_powers(const Reducer &reducer, Scratch &scratch, const Extents &block,
                            double max, double p) {
   const Scratch::Frame frame(scratch);
-  double *elements = scratch.take<double>(kPartElements);
+  double *elements = scratch.take<double>(std::min(reducer.grid.numel_per_block, kPartElements));
   DoubleDouble sum{0.0, 0.0};
   for (const GridLeaf &leaf : reducer.grid.leaves) {
     const Tiling parts = reducer.parts(leaf);

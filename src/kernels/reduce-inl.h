@@ -146,8 +146,8 @@ struct SumSquaresExact : Compensated {
   }
 };
 
-// Is this what norms with p = 0, 1, 2 and inf are made of? That is worth more code than the rest, and
-// than norms of narrow leaves that are coupled with doubles.
+// Is this what norms with p = 0, 1, 2 and inf are made of? That is worth more code than the rest,
+// and than norms of narrow leaves that are coupled with doubles.
 template <class T, class Op>
 inline constexpr bool kIsCommon = Op::kWhat == kCount || Op::kWhat == kMaxMagnitude ||
                                   (std::is_same_v<T, double>

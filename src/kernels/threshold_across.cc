@@ -114,8 +114,8 @@ HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
   const L *threshold = static_cast<const L *>(args.threshold);
   const BlockRow inner = args.blocks.inner;
   const BlockRow outer = args.blocks.outer;
-  // Short runs would cost more than what is in them: where each step of the outer loop has one group,
-  // all of them are one run.
+  // Short runs would cost more than what is in them: where each step of the outer loop has one
+  // group, all of them are one run.
   const bool single = inner.count == kLanes;
   const int64_t runs = single ? 1 : outer.count;
   const int64_t groups = single ? outer.count : inner.count / kLanes;
