@@ -70,6 +70,38 @@ struct Tail {
   }
 };
 
+// Elements of a long row that are added in one go: to four sets of lanes in turn, which hides
+// latency and fixes the order of sums for every target.
+inline constexpr int64_t kLongStep = 4 * kLanes;
+// Rows of more elements are not worth taking in groups of kN.
+inline constexpr int64_t kMostInGroup = 256;
+
+// Calls between(e) after each step, which began at element e. `kWhole`: the row is whole steps.
+template <bool kWhole, class Op, class T, class Fn>
+HWY_INLINE void AddLong(const T *x, int64_t n, const Tail<Op> &tail, V with, Lanes<Op> *lanes,
+                        const Fn &between) {
+  Lanes<Op> second;
+  int64_t e = 0;
+  if (kWhole || n >= kLongStep) {
+    Lanes<Op> third;
+    Lanes<Op> fourth;
+    for (; e + kLongStep <= n; e += kLongStep) {
+      lanes->Add(x + e, with);
+      second.Add(x + e + kLanes, with);
+      third.Add(x + e + 2 * kLanes, with);
+      fourth.Add(x + e + 3 * kLanes, with);
+      between(e);
+    }
+    lanes->Join(third);
+    second.Join(fourth);
+  }
+  if constexpr (!kWhole) {
+    for (; e + kLanes <= n; e += kLanes) lanes->Add(x + e, with);
+    if (e < n) tail.Add(x + n, with, &second);
+  }
+  lanes->Join(second);
+}
+
 // Folds the lanes of kN blocks at once, a lane of the result each: neighbours, then pairs, then
 // halves.
 #if HWY_TARGET == HWY_SCALAR

@@ -20,6 +20,7 @@ enum class RowKind {
   kOne,       // contiguous, of kLanes elements
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
+  kWhole,     // of a multiple of kLongStep, up to kMostInGroup, and the only one of its block
   kLong,      // of more
   kGathered,  // of fewer elements, or not contiguous
 };
@@ -41,36 +42,13 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
   }
 }
 
-// Eight by eight, elements go to four sets of lanes in turn, which hides latency and fixes the
-// order of sums for every target.
-template <class Op, class T>
-HWY_INLINE void AddLong(const T *x, int64_t n, const Tail<Op> &tail, V with, Lanes<Op> *lanes) {
-  Lanes<Op> second;
-  int64_t e = 0;
-  if (n >= 4 * kLanes) {
-    Lanes<Op> third;
-    Lanes<Op> fourth;
-    for (; e + 4 * kLanes <= n; e += 4 * kLanes) {
-      lanes->Add(x + e, with);
-      second.Add(x + e + kLanes, with);
-      third.Add(x + e + 2 * kLanes, with);
-      fourth.Add(x + e + 3 * kLanes, with);
-    }
-    lanes->Join(third);
-    second.Join(fourth);
-  }
-  for (; e + kLanes <= n; e += kLanes) lanes->Add(x + e, with);
-  if (e < n) tail.Add(x + n, with, &second);
-  lanes->Join(second);
-}
-
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
                        Lanes<Op> *lanes) {
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
-  } else if constexpr (kRow == RowKind::kLong) {
-    AddLong(x, args.n, tail, with, lanes);
+  } else if constexpr (kRow == RowKind::kLong || kRow == RowKind::kWhole) {
+    AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, [](int64_t) {});
   } else {
     lanes->Add(x, with);
     if (kRow == RowKind::kTwo) lanes->Add(x + kLanes, with);
@@ -203,15 +181,19 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const Tail<Op> tail = given_tail;
   const int64_t step = args.inner.step;
   const int64_t bytes = kN * step;
+  const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
   const int64_t ahead = BytesAheadInRow(args);
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
-    PrefetchRow(x + ahead, bytes);
+    if (kRow != RowKind::kWhole) PrefetchRow(x + ahead, bytes);
     Lanes<Op> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
+      if (kRow == RowKind::kWhole) PrefetchRow(x + i * step + ahead, row_bytes);
       const V with = WithFor<Op>(args, first + block + i);
-      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &lanes[i]);
+      Lanes<Op> own;
+      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &own);
+      lanes[i] = own;
     }
     FinishBlocks(args, lanes, kN, first + block);
   }
@@ -234,7 +216,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
-    if constexpr (kShort) {
+    if constexpr (kRow == RowKind::kWhole) {
+      b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
+    } else if constexpr (kShort) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
       for (; b + kN <= args.inner.count; b += kNeighbours) {
         const int64_t count = HWY_MIN(args.inner.count - b, kNeighbours) / kN * kN;
@@ -268,6 +252,9 @@ void ReduceAlong(const ReduceArgs &args) {
     if (args.n == kLanes) return ReduceRows<RowKind::kOne, T, Op>(args);
     if (args.n == 2 * kLanes) return ReduceRows<RowKind::kTwo, T, Op>(args);
     if (args.n < 2 * kLanes) return ReduceRows<RowKind::kBetween, T, Op>(args);
+    if (args.rows == 1 && args.n % kLongStep == 0 && args.n <= kMostInGroup) {
+      return ReduceRows<RowKind::kWhole, T, Op>(args);
+    }
   }
   ReduceRows<RowKind::kLong, T, Op>(args);
 }
