@@ -40,10 +40,6 @@ void hard_threshold_deep(Call &call, const Grid &grid, const Grid &values,
 int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                             const Grid &values, const Rect &rect, const GridArray &thresholds) {
   int64_t kept = 0;
-  if (&grid == &values) {
-    const RectThresholds in_one_go = {kernels.drop_across, kernels.drop_along, thresholds};
-    if (threshold_rect(kernels, scratch, grid, rect, in_one_go, &kept)) return kept;
-  }
   const int64_t count = rect.count();
   double *limit = scratch.take<double>(count);
   double *norms = scratch.take<double>(count);
@@ -74,9 +70,18 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
     return;
   }
   if (values.is_deep()) return hard_threshold_deep(call, grid, values, given, tally);
-  const Tiling tiles = values.tiles();
+  const Kernels &kernels = call.kernels();
+  const RectThresholds in_one_go = {kernels.drop_across, kernels.drop_along, kernels.drop_rows,
+                                    given};
+  const bool own_values = &grid == &values;
+  const Tiling tiles = own_values ? threshold_tiles(grid, in_one_go) : values.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-    tally->achieved += hard_threshold_rect(call.kernels(), scratch, grid, values, tiles[i], given);
+    const Rect tile = tiles[i];
+    int64_t kept = 0;
+    if (!own_values || !threshold_rect(kernels, scratch, grid, tile, in_one_go, &kept)) {
+      kept = hard_threshold_rect(kernels, scratch, grid, values, tile, given);
+    }
+    tally->achieved += kept;
   });
 }
 

@@ -33,10 +33,8 @@ void soft_threshold_deep(Call &call, const Grid &grid, const GridArray &threshol
 // Returns how many blocks stay alive.
 int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                             const Rect &rect, const GridArray &thresholds,
-                            const SoftOptions &options) {
+                            const SoftOptions &options, const RectThresholds &in_one_go) {
   int64_t alive = 0;
-  const RectThresholds in_one_go = {kernels.shrink_across, kernels.shrink_along, thresholds,
-                                    options.threshold_scale, options.eps};
   if (threshold_rect(kernels, scratch, grid, rect, in_one_go, &alive)) return alive;
   const int64_t count = rect.count();
   double *factor = scratch.take<double>(count);
@@ -56,10 +54,14 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
     return soft_threshold_elements(call, grid, thresholds, options, tally);
   }
   if (grid.is_deep()) return soft_threshold_deep(call, grid, thresholds, options, tally);
-  const Tiling tiles = grid.tiles();
+  const Kernels &kernels = call.kernels();
+  const RectThresholds in_one_go = {kernels.shrink_across,   kernels.shrink_along,
+                                    kernels.shrink_rows,     thresholds,
+                                    options.threshold_scale, options.eps};
+  const Tiling tiles = threshold_tiles(grid, in_one_go);
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     tally->achieved +=
-        soft_threshold_rect(call.kernels(), scratch, grid, tiles[i], thresholds, options);
+        soft_threshold_rect(kernels, scratch, grid, tiles[i], thresholds, options, in_one_go);
   });
 }
 

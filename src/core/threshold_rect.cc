@@ -1,5 +1,6 @@
 #include "core/threshold_rect.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/dtype.h"
@@ -8,10 +9,20 @@ namespace spk {
 namespace {
 
 bool is_suitable(const Grid &grid) {
-  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostAlong) return false;
+  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostInRow) return false;
   // Norms of doubles, and of what is coupled with doubles, are told more exactly.
   const GridLeaf &leaf = grid.leaves[0];
   return grid.score_dtype != SPK_F64 && leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
+}
+
+// Are blocks one longer row each?
+bool are_long_rows(const GridLeaf &leaf) {
+  return leaf.along && leaf.run == leaf.numel() && leaf.run >= kLeastInRow;
+}
+
+ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, bool doubles) {
+  const auto *along = are_long_rows(leaf) ? how.rows : how.along;
+  return (leaf.along ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
 
 // Do blocks lie as the kernels want them?
@@ -22,8 +33,10 @@ bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
   if (!leaf.along) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }
-  return plan.rows == 1 && plan.step == 1 && plan.n >= kLanes && inner.step[0] == plan.n * size &&
-         inner.extent >= kLanes;
+  if (plan.rows != 1 || plan.step != 1) return false;
+  if (are_long_rows(leaf)) return true;
+  const bool is_short = plan.n >= kLanes && plan.n <= kMostAlong;
+  return is_short && inner.step[0] == plan.n * size && inner.extent >= kLanes;
 }
 
 // Thresholds of a box, row-major: the caller's own where they lie so, else a copy.
@@ -46,8 +59,7 @@ LocalThresholds local_thresholds(const Kernels &kernels, Scratch &scratch, const
 
 int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, int64_t ahead,
             const RectThresholds &how, const LocalThresholds &thresholds) {
-  const auto *kernels = (leaf.along ? how.along : how.across)[index_of_dtype(leaf.dtype)];
-  const ThresholdKernel kernel = kernels[thresholds.are_doubles()];
+  const ThresholdKernel kernel = kernel_for(how, leaf, thresholds.are_doubles());
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
@@ -66,11 +78,23 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 
 }  // namespace
 
+Tiling threshold_tiles(const Grid &grid, const RectThresholds &how) {
+  constexpr int64_t kManyRows = int64_t{1} << 15;
+  constexpr int64_t kLeastBoxes = 64;  // there are threads to keep busy
+  const GridLeaf &leaf = grid.leaves[0];
+  if (!is_suitable(grid) || !are_long_rows(leaf) || !kernel_for(how, leaf, false)) {
+    return grid.tiles();
+  }
+  const int64_t share = grid.numblk() * grid.numel_per_block / kLeastBoxes;
+  return Tiling(grid.shape, leaf.grid_x, grid.numel_per_block,
+                std::clamp(share, kTileElements, kManyRows));
+}
+
 bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                     const RectThresholds &how, int64_t *alive) {
   if (!is_suitable(grid)) return false;
   const GridLeaf &leaf = grid.leaves[0];
-  if (!(leaf.along ? how.along : how.across)[index_of_dtype(leaf.dtype)][0]) return false;
+  if (!kernel_for(how, leaf, false)) return false;
   const Scratch::Frame frame(scratch);
   ScratchMemory memory(&scratch);
   std::optional<ReducePlan> own;  // of a box at the edge

@@ -10,10 +10,15 @@ namespace spk {
 struct RectThresholds {
   const ThresholdKernel (*across)[2];  // Kernels::shrink_across, drop_across
   const ThresholdKernel (*along)[2];   // Kernels::shrink_along, drop_along
+  const ThresholdKernel (*rows)[2];    // Kernels::shrink_rows, drop_rows
   const GridArray &array;
   double scale = 1.0;  // of soft thresholding
   double eps = 0.0;    // of soft thresholding
 };
+
+// The boxes that a grid is thresholded in. Those of long rows hold more of them than tiles do: only
+// within a box is a row read while another one is written.
+Tiling threshold_tiles(const Grid &grid, const RectThresholds &how);
 
 // Sets `alive` to how many blocks stay alive. Returns false, and does nothing, where the layout or
 // the score dtype wants norms first.

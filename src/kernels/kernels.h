@@ -87,6 +87,9 @@ struct ScaleArgs {
 // at least kLanes of them one after the other.
 inline constexpr int64_t kMostRowsAcross = 4;
 inline constexpr int64_t kMostAlong = 15;
+// Blocks of one row of more elements, up to so many, are read while others are written.
+inline constexpr int64_t kLeastInRow = 32;
+inline constexpr int64_t kMostInRow = int64_t{1} << 14;
 
 // Thresholding of such blocks.
 struct ThresholdArgs {
@@ -296,13 +299,15 @@ struct Kernels {
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, where registers hold one
-  // double, and along rows where they hold fewer than four. Norms are plain sums' roots; for hard
-  // thresholding they are rounded to float. They return how many stay alive. By dtypes, and by
-  // whether thresholds are doubles.
+  // double, and along rows where they hold fewer than four; of longer rows soft thresholding is for
+  // floats alone. Norms are plain sums' roots; for hard thresholding they are rounded to float. They
+  // return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];
   ThresholdKernel drop_along[kDtypes][2];
+  ThresholdKernel shrink_rows[kDtypes][2];
+  ThresholdKernel drop_rows[kDtypes][2];
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   // Returns how many are not 0.
   int64_t (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,

@@ -23,5 +23,6 @@ void fill_select_many(Kernels *table);
 void fill_shrink(Kernels *table);
 void fill_threshold_across(Kernels *table);
 void fill_threshold_along(Kernels *table);
+void fill_threshold_rows(Kernels *table);
 
 }  // namespace spk

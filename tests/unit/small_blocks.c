@@ -1,15 +1,17 @@
-/* Small blocks, which are thresholded while they are in registers: those whose elements lie in
- * different rows, neighbours side by side, and those that are one short row each. Their norms are
- * integers, so that all results are known exactly. */
+/* Blocks that are thresholded while they are near: small ones whose elements lie in different rows,
+ * neighbours side by side, and those that are one row each. Their norms are integers, so that all
+ * results are known exactly. */
 #include "support.h"
 
 enum {
   kMostStacked = 6,
   kMostElements = 17,
   kMostWide = 1003, /* more than are thresholded together */
+  kLongest = 1001,
+  kMostLong = 44, /* blocks of longer rows, side by side */
   kTwice = 2,
   kGap = 5, /* elements between the two rows of blocks, unless blocks are stacked */
-  kNumel = kTwice * (kMostElements * kMostWide + kGap)
+  kNumel = kTwice * (kLongest * kMostLong + kGap)
 };
 
 /* sum kUnit[size - 1][i]^2 = kNorm[size - 1]^2. */
@@ -71,26 +73,28 @@ static double *element(double *x, const problem *p, int block, int i) {
   return x + upper * row_length(p) + column * p->size + i;
 }
 
-static double scale_of(int block) {
-  return (block % 5 + 1) * (block % 3 ? 1 : -1);
+/* Elements of longer rows have no bits left. */
+static double scale_of(const problem *p, int block) {
+  const int scale = p->size > kMostElements ? 1 << block % 3 : block % 5 + 1;
+  return scale * (block % 3 ? 1 : -1);
 }
 
-static void fill(double *x, double number) {
-  for (int i = 0; i < kNumel; ++i) x[i] = number;
+static void fill(double *x, int count, double number) {
+  for (int i = 0; i < count; ++i) x[i] = number;
 }
 
 static void make_problem(problem *p) {
-  fill(p->x, 7); /* what no block reaches */
+  fill(p->x, count_of(p), 7); /* what no block reaches */
   for (int b = 0; b < kTwice * p->wide; ++b) {
     const what w = what_of(b);
     int norm = 0;
     for (int i = 0; i < p->size; ++i) {
-      *element(p->x, p, b, i) = unit_of(p->size, i, &norm) * scale_of(b);
+      *element(p->x, p, b, i) = unit_of(p->size, i, &norm) * scale_of(p, b);
     }
     if (w == kNan) *element(p->x, p, b, b % p->size) = NAN;
     if (w == kInfinite || w == kAllGone) *element(p->x, p, b, b % p->size) = -INFINITY;
     const double share = share_of(w);
-    p->thresholds[b] = isinf(share) ? share : norm * fabs(scale_of(b)) * share;
+    p->thresholds[b] = isinf(share) ? share : norm * fabs(scale_of(p, b)) * share;
   }
 }
 
@@ -168,13 +172,13 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   static uint64_t x[kNumel], y[kNumel], before[kNumel], want[kNumel];
   static float floats[kTwice * kMostWide];
   const int count = count_of(p);
-  store(p->x, kNumel, p->dtype, x);
-  store(p->x, kNumel, p->dtype, before);
-  fill(expected, 9);
-  store(expected, kNumel, p->dtype, y);
-  if (in_place) memcpy(expected, p->x, sizeof expected);
+  store(p->x, count, p->dtype, x);
+  store(p->x, count, p->dtype, before);
+  fill(expected, count, 9);
+  store(expected, count, p->dtype, y);
+  if (in_place) memcpy(expected, p->x, (size_t)count * sizeof *expected);
   const int64_t alive = expect(p, soft, expected);
-  store(expected, kNumel, p->dtype, want);
+  store(expected, count, p->dtype, want);
   for (int b = 0; b < kTwice * p->wide; ++b) floats[b] = (float)p->thresholds[b];
   spk_block *block = blocks_for(p);
   const spk_buffer leaf = {x, count, p->dtype, SPK_LAYOUT_VIEW, NULL};
@@ -193,25 +197,39 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   }
   spk_block_release(block);
   assert_int_equal(report.achieved, alive);
-  const size_t bytes = (size_t)kNumel * (size_t)(p->dtype & 0xff) / 8;
+  const size_t bytes = (size_t)count * (size_t)(p->dtype & 0xff) / 8;
   assert_memory_equal(in_place ? x : y, want, bytes);
   if (!in_place) assert_memory_equal(x, before, bytes);
 }
 
-static void check_sizes(int first, int last, bool stacked, bool soft) {
+static void check_size(int size, int wide, bool stacked, bool soft) {
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    static problem p;
+    p.size = size;
+    p.wide = wide;
+    p.stacked = stacked;
+    p.dtype = dtypes[d];
+    make_problem(&p);
+    check(&p, soft, true, false);
+    check(&p, soft, true, true);
+    check(&p, soft, false, true);
+  }
+}
+
+static void check_sizes(int first, int last, bool stacked, bool soft) {
   const int wides[] = {8, 16, 40, 44, 3, kMostWide}; /* whole groups of 8, and not */
   for (int size = first; size <= last; ++size) {
-    for (int w = 0; w < COUNT(wides); ++w) {
-      for (int d = 0; d < COUNT(dtypes); ++d) {
-        static problem p;
-        p = (problem){.size = size, .wide = wides[w], .stacked = stacked, .dtype = dtypes[d]};
-        make_problem(&p);
-        check(&p, soft, true, false);
-        check(&p, soft, true, true);
-        check(&p, soft, false, true);
-      }
-    }
+    for (int w = 0; w < COUNT(wides); ++w) check_size(size, wides[w], stacked, soft);
+  }
+}
+
+/* Whole steps of 32 elements and not; groups of rows, and those that are taken one by one. */
+static void check_longer_rows(bool soft) {
+  const int sizes[] = {32, 33, 47, 48, 63, 64, 100, 128, 161, 256, 257, 300, 480, kLongest};
+  const int wides[] = {1, 3, 8, 21, kMostLong};
+  for (int s = 0; s < COUNT(sizes); ++s) {
+    for (int w = 0; w < COUNT(wides); ++w) check_size(sizes[s], wides[w], false, soft);
   }
 }
 
@@ -235,12 +253,21 @@ static void hard_thresholds_of_short_rows(void **state) {
   check_sizes(kMostStacked + 1, kMostElements, false, false);
 }
 
+static void soft_thresholds_of_longer_rows(void **state) {
+  (void)state;
+  check_longer_rows(true);
+}
+
+static void hard_thresholds_of_longer_rows(void **state) {
+  (void)state;
+  check_longer_rows(false);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(soft_thresholds_of_stacked_blocks),
-      TEST(hard_thresholds_of_stacked_blocks),
-      TEST(soft_thresholds_of_short_rows),
-      TEST(hard_thresholds_of_short_rows),
+      TEST(soft_thresholds_of_stacked_blocks), TEST(hard_thresholds_of_stacked_blocks),
+      TEST(soft_thresholds_of_short_rows),     TEST(hard_thresholds_of_short_rows),
+      TEST(soft_thresholds_of_longer_rows),    TEST(hard_thresholds_of_longer_rows),
   };
   return exit_code(cmocka_run_group_tests_name("small_blocks", tests, NULL, NULL));
 }

@@ -1,0 +1,314 @@
+// Thresholding of blocks of one contiguous row each: while a group of rows is written, the next one
+// is read, so that memory is busy both ways all the time.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "kernels/convert-inl.h"
+#include "kernels/fold-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/rows-inl.h"
+#include "kernels/scale-inl.h"
+#include "kernels/shrink-inl.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// What is written of a row that is multiplied.
+template <class T>
+class ShrunkRow {
+ public:
+  explicit HWY_INLINE ShrunkRow(double factor)
+      : factor_(factor), f_(hn::Set(D(), factor)), alive_(hn::Ne(f_, hn::Zero(D()))) {}
+
+  // The first kLongStep elements from x on.
+  HWY_INLINE void Step(const T *x, T *y) const {
+    for (int64_t i = 0; i < kLongStep; i += kN) {
+      Store(hn::IfThenElseZero(alive_, hn::Mul(Load(x + i), f_)), y + i);
+    }
+  }
+  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
+    ScaleRun<T, Product>(x, y, n, factor_, 0);
+  }
+
+ private:
+  double factor_;
+  V f_;
+  M alive_;
+};
+
+// What is written of a row that stays or goes.
+template <class T>
+class KeptRow {
+ public:
+  explicit HWY_INLINE KeptRow(uint32_t keep) : keep_(hn::Set(DW(), static_cast<Word>(keep))) {}
+
+  HWY_INLINE void Step(const T *x, T *y) const {
+    for (int64_t i = 0; i < kLongStep; i += kWords) Mask(x + i, y + i);
+  }
+  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
+    int64_t i = 0;
+    const auto last = hn::And(keep_, Words(x + n - kWords));
+    for (; i + kWords < n; i += kWords) Mask(x + i, y + i);
+    hn::StoreU(last, DW(), reinterpret_cast<Word *>(y + n - kWords));
+  }
+
+ private:
+  using Word = hwy::UnsignedFromSize<sizeof(T)>;
+  using DW = hn::CappedTag<Word, 16>;  // no more than the rest of a row
+  static constexpr auto kWords = static_cast<int64_t>(hn::MaxLanes(DW()));
+
+  static HWY_INLINE hn::Vec<DW> Words(const T *x) {
+    return hn::LoadU(DW(), reinterpret_cast<const Word *>(x));
+  }
+  HWY_INLINE void Mask(const T *x, T *y) const {
+    hn::StoreU(hn::And(keep_, Words(x)), DW(), reinterpret_cast<Word *>(y));
+  }
+
+  hn::Vec<DW> keep_;
+};
+
+// What each of kN rows is told.
+template <class Op, class T>
+class Verdicts;
+template <class T>
+class Verdicts<Soft, T> {
+ public:
+  // Returns how many rows stay alive.
+  template <class L>
+  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold) {
+    const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
+    hn::Store(factors, D(), factor_);
+    return CountAlive(factors);
+  }
+  HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
+  HWY_INLINE ShrunkRow<T> operator[](int64_t i) const { return ShrunkRow<T>(factor_[i]); }
+
+ private:
+  HWY_ALIGN double factor_[kN];
+};
+template <class T>
+class Verdicts<Hard, T> {
+ public:
+  template <class L>
+  HWY_INLINE int64_t Judge(const Hard &, V norms, const L *threshold) {
+    const Hard::Kept kept = Hard::Judge(norms, threshold);
+    hn::Store(kept.words, DU32(), keep_);
+    return kept.count;
+  }
+  HWY_INLINE bool Copies(int64_t) const { return false; }
+  HWY_INLINE KeptRow<T> operator[](int64_t i) const { return KeptRow<T>(keep_[i]); }
+
+ private:
+  HWY_ALIGN uint32_t keep_[kN];
+};
+
+// Rows that follow each other at any distance. `kWhole`: of whole steps.
+template <bool kWhole, class T, class Op>
+class RowsInTurn {
+ public:
+  RowsInTurn(const ThresholdArgs &args, const Op &op)
+      : n_(args.blocks.n),
+        in_steps_(kWhole ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
+        step_(args.blocks.inner.step),
+        to_y_(args.to_y),
+        ahead_(HWY_MAX(1, kFarAhead / HWY_MAX(std::abs(step_), 1)) * step_),
+        tail_(n_),
+        op_(op) {}
+
+  // `groups` groups of kN rows, of which two fit in the first cache; returns how many rows stay.
+  // Roots and divisions take long: sums run a group ahead of them, and they a group ahead of what
+  // is written.
+  template <class L>
+  HWY_INLINE int64_t RunGroups(const std::byte *x, const L *threshold, int64_t groups) const {
+    if (groups == 0) return 0;
+    const int64_t group = kN * step_;
+    Verdicts<Op, T> verdicts;
+    int64_t kept = verdicts.Judge(op_, Norms(x), threshold);
+    V norms = groups > 1 ? Norms(x + group) : hn::Zero(D());
+    for (int64_t g = 1; g < groups; ++g, x += group) {
+      const V next = g + 1 < groups ? Norms(x + 2 * group) : hn::Zero(D());
+      threshold += kN;
+      Verdicts<Op, T> then;
+      kept += then.Judge(op_, norms, threshold);
+      WriteGroup(x, verdicts);
+      verdicts = then;
+      norms = next;
+    }
+    WriteGroup(x, verdicts);
+    return kept;
+  }
+
+  // The same one by one: a row is written while the next one is read.
+  template <class L>
+  HWY_INLINE int64_t RunSingles(const std::byte *x, const L *threshold, int64_t rows) const {
+    if (rows == 0) return 0;
+    Verdicts<Op, T> verdict;
+    int64_t kept = JudgeOne(NormOf(Read(x)), *threshold, &verdict);
+    for (int64_t r = 1; r < rows; ++r, x += step_) {
+      const Lanes<SumSquares> next = WriteAndRead(x, verdict, x + step_);
+      kept += JudgeOne(NormOf(next), threshold[r], &verdict);
+    }
+    Write(x, verdict, 0);
+    return kept;
+  }
+
+ private:
+  // What is read soon is asked for so many bytes before.
+  static constexpr int64_t kFarAhead = int64_t{1} << 14;
+  // Elements behind the last step are written by registers that overlap: they must fill one.
+  static constexpr int64_t kLeastRest = 16;
+
+  static HWY_INLINE V NormOf(const Lanes<SumSquares> &row) {
+    Lanes<SumSquares> lanes[kN];
+    lanes[0] = row;
+    return hn::Sqrt(Fold(lanes).sum);
+  }
+
+  // The other lanes of the norm are 0: below a threshold of 1, and not counted.
+  template <class L>
+  HWY_INLINE int64_t JudgeOne(V norm, L threshold, Verdicts<Op, T> *verdict) const {
+    HWY_ALIGN L limits[kN];
+    std::fill_n(limits, kN, L{1});
+    limits[0] = threshold;
+    return verdict->Judge(op_, norm, limits);
+  }
+
+  HWY_INLINE Lanes<SumSquares> Read(const std::byte *x) const {
+    return ReadAnd(x, [](int64_t) {});
+  }
+  // Calls between(e) after each step that is read, which begins at element e.
+  template <class Fn>
+  HWY_INLINE Lanes<SumSquares> ReadAnd(const std::byte *x, const Fn &between) const {
+    Lanes<SumSquares> lanes;
+    AddLong<kWhole>(At(x), n_, tail_, hn::Zero(D()), &lanes, between);
+    return lanes;
+  }
+
+  HWY_INLINE V Norms(const std::byte *x) const {
+    Lanes<SumSquares> lanes[kN];
+    for (int64_t i = 0; i < kN; ++i) lanes[i] = Read(x + i * step_);
+    return hn::Sqrt(Fold(lanes).sum);
+  }
+
+  HWY_INLINE void WriteGroup(const std::byte *x, const Verdicts<Op, T> &verdicts) const {
+    for (int64_t i = 0; i < kN; ++i) Write(x + i * step_, verdicts, i);
+  }
+
+  HWY_INLINE void Write(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i) const {
+    const T *from = At(x);
+    T *y = To(x);
+    if (HWY_UNLIKELY(verdicts.Copies(i))) return CopyRow(from, 1, y, 1, n_);
+    const auto row = verdicts[i];
+    for (int64_t e = 0; e < in_steps_; e += kLongStep) {
+      AskFor(from + e);
+      row.Step(from + e, y + e);
+    }
+    WriteRest(row, from, y);
+  }
+
+  HWY_INLINE Lanes<SumSquares> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdict,
+                                            const std::byte *next) const {
+    const T *from = At(x);
+    T *y = To(x);
+    if (HWY_UNLIKELY(verdict.Copies(0))) {
+      CopyRow(from, 1, y, 1, n_);
+      return Read(next);
+    }
+    const auto row = verdict[0];
+    const Lanes<SumSquares> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
+      AskFor(At(next) + e);
+      if (kWhole || e < in_steps_) row.Step(from + e, y + e);
+    });
+    WriteRest(row, from, y);
+    return lanes;
+  }
+
+  template <class Row>
+  HWY_INLINE void WriteRest(const Row &row, const T *x, T *y) const {
+    if (!kWhole) row.Rest(x + in_steps_, y + in_steps_, n_ - in_steps_);
+  }
+
+  HWY_INLINE void AskFor(const T *x) const {
+    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) PrefetchAhead(x + e, ahead_);
+  }
+
+  static HWY_INLINE const T *At(const std::byte *x) { return reinterpret_cast<const T *>(x); }
+  HWY_INLINE T *To(const std::byte *x) const {
+    return reinterpret_cast<T *>(const_cast<std::byte *>(x) + to_y_);
+  }
+
+  int64_t n_;
+  int64_t in_steps_;  // elements that are written in steps
+  int64_t step_;
+  int64_t to_y_;
+  int64_t ahead_;
+  Tail<SumSquares> tail_;
+  const Op op_;
+};
+
+template <bool kWhole, class T, class L, class Op>
+HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
+  const RowsInTurn<kWhole, T, Op> rows(args, op);
+  const ReduceArgs &blocks = args.blocks;
+  const int64_t groups = blocks.n <= kMostInGroup ? blocks.inner.count / kN : 0;
+  const int64_t in_groups = groups * kN;
+  int64_t kept = 0;
+  for (int64_t o = 0; o < blocks.outer.count; ++o) {
+    const std::byte *x = blocks.x + blocks.row[0] + o * blocks.outer.step;
+    const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
+    kept += rows.RunGroups(x, threshold, groups);
+    kept += rows.RunSingles(x + in_groups * blocks.inner.step, threshold + in_groups,
+                            blocks.inner.count - in_groups);
+  }
+  return kept;
+}
+
+template <class T, class L>
+int64_t ShrinkRows(const ThresholdArgs &args) {
+  const Soft op{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)};
+  if (args.blocks.n % kLongStep == 0) return ThresholdRows<true, T, L>(args, op);
+  return ThresholdRows<false, T, L>(args, op);
+}
+
+template <class T, class L>
+int64_t DropRows(const ThresholdArgs &args) {
+  if (args.blocks.n % kLongStep == 0) return ThresholdRows<true, T, L>(args, Hard());
+  return ThresholdRows<false, T, L>(args, Hard());
+}
+
+template <class T>
+void FillDropRows(DtypeIndex dtype, Kernels *table) {
+  table->drop_rows[dtype][0] = DropRows<T, float>;
+  table->drop_rows[dtype][1] = DropRows<T, double>;
+}
+
+void FillThresholdRows(Kernels *table) {
+  if constexpr (kN >= 4) {
+    table->shrink_rows[kF32][0] = ShrinkRows<float, float>;
+    table->shrink_rows[kF32][1] = ShrinkRows<float, double>;
+    FillDropRows<float>(kF32, table);
+    FillDropRows<F16>(kF16, table);
+    FillDropRows<Bf16>(kBf16, table);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillThresholdRows);
+void fill_threshold_rows(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillThresholdRows)(table);
+}
+}  // namespace spk
+#endif
