@@ -300,8 +300,8 @@ struct Kernels {
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, where registers hold one
   // double, and along rows where they hold fewer than four; of longer rows soft thresholding is for
-  // floats alone. Norms are plain sums' roots; for hard thresholding they are rounded to float. They
-  // return how many stay alive. By dtypes, and by whether thresholds are doubles.
+  // floats alone. Norms are plain sums' roots; for hard thresholding they are rounded to float.
+  // They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];

@@ -11,6 +11,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
 
@@ -121,6 +122,10 @@ struct ThresholdRow {
   HWY_INLINE const L *at(int64_t i) const { return first + i * step; }
 };
 
+// Elements and their thresholds are asked for so many bytes before they are read: of its own accord
+// the processor does not look beyond a page.
+inline constexpr int64_t kElementsAhead = 1024;
+
 // some(x, threshold, y) for each kN elements; returns the sum of its results.
 template <class T, class L, class Some>
 HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
@@ -133,6 +138,13 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   const int64_t n = args.n;
   int64_t alive = 0;
   int64_t i = 0;
+  for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
+    PrefetchAhead(x + i, kElementsAhead);
+    PrefetchAhead(limits, kElementsAhead);
+    for (int64_t k = i; k < i + kLineOf<T>; k += kN, limits += step) {
+      alive += some(x + k, limits, y + k);
+    }
+  }
   for (; i + kN <= n; i += kN, limits += step) alive += some(x + i, limits, y + i);
   if (i == n) return alive;
   // What fills the register is 0, below its threshold, and counts as dead.
@@ -183,13 +195,19 @@ int64_t DropAlike(const ElementArgs &args) {
   T *y = reinterpret_cast<T *>(args.y);
   const ThresholdRow<T> threshold(args);
   int64_t dropped = 0;
-  int64_t i = 0;
-  for (; i + lanes <= args.n; i += lanes) {
+  const auto drop = [&](int64_t i) HWY_ATTR {
     const auto w = hn::LoadU(d, x + i);
     const auto below = hn::Lt(hn::Abs(w), hn::LoadU(d, threshold.at(i)));
     dropped += static_cast<int64_t>(hn::CountTrue(d, below));
     hn::StoreU(hn::IfThenZeroElse(below, w), d, y + i);
+  };
+  int64_t i = 0;
+  for (; i + kLineOf<T> <= args.n; i += kLineOf<T>) {
+    PrefetchAhead(x + i, kElementsAhead);
+    PrefetchAhead(threshold.at(i), kElementsAhead);
+    for (int64_t k = i; k < i + kLineOf<T>; k += lanes) drop(k);
   }
+  for (; i + lanes <= args.n; i += lanes) drop(i);
   for (; i < args.n; ++i) {
     const bool below = std::fabs(x[i]) < *threshold.at(i);
     dropped += below;
