@@ -29,7 +29,8 @@ spk_status extremes_of(spk_context *context, const spk_block *block, const spk_b
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    extremes(call, block_grid(*block, x, {}, call.memory()), which, per_block(*block, result));
+    extremes(call, block_grid(*block, x, {}, Visits::kOnce, call.memory()), which,
+             per_block(*block, result));
   });
 }
 
@@ -50,7 +51,8 @@ void apply_mask_to(spk_context *context, const Block &block, const GivenWeights 
   const ArrayData mask = buffers.array(name, given_mask, block.numblk, {SPK_U8}, Access::kRead);
   buffers.check_overlap();
   Call call(context);
-  apply_mask(call, block_grid(block, w.x, w.into, call.memory()), sense, per_block(block, mask));
+  apply_mask(call, block_grid(block, w.x, w.into, Visits::kOnce, call.memory()), sense,
+             per_block(block, mask));
 }
 
 void apply_multiplier_to(spk_context *context, const Block &block, const GivenWeights &given,
@@ -61,7 +63,8 @@ void apply_multiplier_to(spk_context *context, const Block &block, const GivenWe
                                           {SPK_F32, SPK_F64, SPK_F16, SPK_BF16}, Access::kRead);
   buffers.check_overlap();
   Call call(context);
-  apply_multiplier(call, block_grid(block, w.x, w.into, call.memory()), per_block(block, factors));
+  apply_multiplier(call, block_grid(block, w.x, w.into, Visits::kOnce, call.memory()),
+                   per_block(block, factors));
 }
 
 void gather_merged(spk_context *context, const Block &block, const char *name,
@@ -72,7 +75,7 @@ void gather_merged(spk_context *context, const Block &block, const char *name,
       buffers.array("out", out, block.numel, {gathered_dtype(block)}, Access::kWrite);
   buffers.check_overlap();
   Call call(context);
-  gather_blocks(call, block_grid(block, x, {}, call.memory()), result);
+  gather_blocks(call, block_grid(block, x, {}, Visits::kOnce, call.memory()), result);
 }
 
 void broadcast(spk_context *context, const Block &block, const spk_buffer *values,
@@ -85,7 +88,7 @@ void broadcast(spk_context *context, const Block &block, const spk_buffer *value
                                                   Access::kWrite, entries.dtype);
   buffers.check_overlap();
   Call call(context);
-  broadcast_to_elements(call, block_grid(block, elements, {}, call.memory()),
+  broadcast_to_elements(call, block_grid(block, elements, {}, Visits::kOnce, call.memory()),
                         per_block(block, entries));
 }
 
@@ -109,7 +112,8 @@ spk_status spk_block_norms(spk_context *context, const spk_block *block, const s
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    norms(call, block_grid(*block, x, {}, call.memory()), p, per_block(*block, result));
+    norms(call, block_grid(*block, x, {}, Visits::kOnce, call.memory()), p,
+          per_block(*block, result));
   });
 }
 
@@ -139,7 +143,7 @@ spk_status spk_block_nnz(spk_context *context, const spk_block *block, const spk
     buffers.check_overlap();
     Call call(context);
     const int64_t count =
-        count_nonzeros(call, block_grid(*block, x, {}, call.memory()), eps, counts);
+        count_nonzeros(call, block_grid(*block, x, {}, Visits::kOnce, call.memory()), eps, counts);
     if (total) *total = count;
   });
 }
@@ -154,8 +158,8 @@ spk_status spk_block_reduce(spk_context *context, const spk_block *block, const 
     const ArrayData result = scores_out(buffers, *block, out);
     buffers.check_overlap();
     Call call(context);
-    reduce_by_callback(call, block_grid(*block, x, {}, call.memory()), "reduce callback", fn, user,
-                       per_block(*block, result));
+    reduce_by_callback(call, block_grid(*block, x, {}, Visits::kOnce, call.memory()),
+                       "reduce callback", fn, user, per_block(*block, result));
   });
 }
 
@@ -215,8 +219,8 @@ spk_status spk_block_set_data(spk_context *context, const spk_block *block,
                                   Buffers::kAnyFloat);
     buffers.check_overlap();
     Call call(context);
-    set_data(call, block_grid(*block, y, {}, call.memory()),
-             block_grid(*block, x, {}, call.memory()));
+    set_data(call, block_grid(*block, y, {}, Visits::kOnce, call.memory()),
+             block_grid(*block, x, {}, Visits::kOnce, call.memory()));
   });
 }
 
@@ -232,7 +236,8 @@ spk_status spk_block_get_masks(spk_context *context, const spk_block *block,
                                                     Access::kWrite, SPK_U8);
     buffers.check_overlap();
     Call call(context);
-    spread_masks(call, block_grid(*block, elements, {}, call.memory()), per_block(*block, keep));
+    spread_masks(call, block_grid(*block, elements, {}, Visits::kOnce, call.memory()),
+                 per_block(*block, keep));
   });
 }
 

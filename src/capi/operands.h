@@ -111,9 +111,9 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
   check_thresholds(call, limits.array, limits.count, true);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const Grids grids = grids_of(*handle, w.x, w.into, call.memory());
+  const Grids grids = grids_of(*handle, w.x, w.into, Visits::kTwice, call.memory());
   std::optional<Grids> measured;
-  if (values) measured = grids_of(*handle, *values, {}, call.memory());
+  if (values) measured = grids_of(*handle, *values, {}, Visits::kTwice, call.memory());
   const Grids &scored = measured ? *measured : grids;
   call.expect_loops(static_cast<int>(grids.size()));
   for (size_t m = 0; m < grids.size(); ++m) {
@@ -167,9 +167,9 @@ spk_status soft_threshold_by(spk_context *context, const Handle *handle, const c
   check_thresholds(call, limits.array, limits.count, false);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const Grids grids = grids_of(*handle, w.x, w.into, call.memory());
+  const Grids grids = grids_of(*handle, w.x, w.into, Visits::kTwice, call.memory());
   Grids metric(call.memory());
-  if (conditioners) metric = grids_of(*handle, *conditioners, {}, call.memory());
+  if (conditioners) metric = grids_of(*handle, *conditioners, {}, Visits::kTwice, call.memory());
   call.expect_loops(static_cast<int>(grids.size() + metric.size()));
   for (size_t m = 0; m < metric.size(); ++m) {
     check_conditioners(call, metric[m], first_leaf(*handle, static_cast<int>(m)));

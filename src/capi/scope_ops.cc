@@ -63,7 +63,7 @@ void masks_from_mask(spk_context *context, const Scope &scope, const spk_buffer 
       buffers.contiguous_leaves("masks", masks, nleaves, scope.all_leaves, Access::kWrite, SPK_U8);
   buffers.check_overlap();
   Call call(context);
-  const Grids grids = grids_of(scope, elements, {}, call.memory());
+  const Grids grids = grids_of(scope, elements, {}, Visits::kOnce, call.memory());
   call.expect_loops(static_cast<int>(grids.size()));
   for (size_t m = 0; m < grids.size(); ++m) {
     spread_masks(call, grids[m], in_scope_order(scope, static_cast<int>(m), keep));
@@ -93,7 +93,7 @@ spk_status spk_scope_block_norms(spk_context *context, const spk_scope *scope,
         buffers.array("out", out, blocks_in_all(*scope), {scope->score_dtype}, Access::kWrite);
     buffers.check_overlap();
     Call call(context);
-    const Grids grids = grids_of(*scope, x, {}, call.memory());
+    const Grids grids = grids_of(*scope, x, {}, Visits::kOnce, call.memory());
     call.expect_loops(static_cast<int>(grids.size()));
     for (size_t m = 0; m < grids.size(); ++m) {
       norms(call, grids[m], p, in_scope_order(*scope, static_cast<int>(m), result));
@@ -226,7 +226,7 @@ spk_status spk_scope_get_masks(spk_context *context, const spk_scope *scope,
     Tally tally;
     tally.total = blocks_in_all(*scope);
     const Grids measured = scores.grids(*scope, call.memory());
-    top_masks(call, *scope, grids_of(*scope, elements, {}, call.memory()),
+    top_masks(call, *scope, grids_of(*scope, elements, {}, visits_by(*scope), call.memory()),
               scores.of(*scope, measured), wanted, ties, &tally);
     write_report(report, report_of(tally));
   });

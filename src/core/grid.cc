@@ -81,9 +81,22 @@ void plan_tiles(Grid *grid, Memory *memory) {
   }
 }
 
+int64_t tile_elements(const Extents &shape, const Block &block, Visits visits) {
+  constexpr int64_t kLeastTiles = 64;  // there are threads to keep busy
+  if (visits == Visits::kTwice) return kTileElements;
+  const int64_t share = shape.product() * block.numel_per_block / kLeastTiles;
+  return std::clamp(share, kTileElements, kStreamedElements);
+}
+
 Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
-               int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
-  Grid grid{shape, block.numel_per_block, score_dtype, std::pmr::vector<GridLeaf>(memory), {}};
+               int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Visits visits,
+               Memory *memory) {
+  Grid grid;
+  grid.shape = shape;
+  grid.numel_per_block = block.numel_per_block;
+  grid.score_dtype = score_dtype;
+  grid.leaves = std::pmr::vector<GridLeaf>(memory);
+  grid.tile_elements = tile_elements(shape, block, visits);
   grid.leaves.reserve(block.leaves.size());
   const size_t first = member ? static_cast<size_t>(member->first_leaf) : 0;
   for (size_t i = 0; i < block.leaves.size(); ++i) {
@@ -161,7 +174,7 @@ Tiling Grid::tiles() const {
     const Extents own = least_of(shape, leaf.grid_x);
     for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
   }
-  return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), kTileElements,
+  return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), tile_elements,
                 least);
 }
 
@@ -188,28 +201,31 @@ bool Grid::is_thin() const {
   });
 }
 
-Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
-  return make_grid(block.grid_shape, block, nullptr, block.score_dtype, x, into, memory);
+Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,
+                Memory *memory) {
+  return make_grid(block.grid_shape, block, nullptr, block.score_dtype, x, into, visits, memory);
 }
 
 Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into,
-                 Memory *memory) {
+                 Visits visits, Memory *memory) {
   const ScopeMember &m = scope.members[static_cast<size_t>(member)];
   return make_grid(concat(scope.grid_shape, m.shape), *m.block, &m, scope.score_dtype, x, into,
-                   memory);
+                   visits, memory);
 }
 
-Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
+Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,
+               Memory *memory) {
   Grids grids(memory);
-  grids.push_back(block_grid(block, x, into, memory));
+  grids.push_back(block_grid(block, x, into, visits, memory));
   return grids;
 }
 
-Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Memory *memory) {
+Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Visits visits,
+               Memory *memory) {
   Grids grids(memory);
   grids.reserve(scope.members.size());
   for (int m = 0; m < static_cast<int>(scope.members.size()); ++m) {
-    grids.push_back(member_grid(scope, m, x, into, memory));
+    grids.push_back(member_grid(scope, m, x, into, visits, memory));
   }
   return grids;
 }

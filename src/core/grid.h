@@ -15,6 +15,8 @@ namespace spk {
 // Work is cut into tiles of whole blocks of about this many elements: in cache between the norm
 // and the rescaling, large enough to be worth a task. A fixed size, because it fixes results too.
 inline constexpr int64_t kTileElements = int64_t{1} << 13;
+// The same where each element is visited once: larger, because between tiles memory is idle.
+inline constexpr int64_t kStreamedElements = int64_t{1} << 15;
 // What a block costs at least, in elements: its score and factor are doubles, and want cache too.
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
@@ -82,7 +84,8 @@ struct Grid {
   int64_t numel_per_block = 0;
   int32_t score_dtype = 0;
   std::pmr::vector<GridLeaf> leaves;
-  Extents tile;  // of the boxes that the leaves' plans are for
+  int64_t tile_elements = kTileElements;  // about as many are in a tile
+  Extents tile;                           // of the boxes that the leaves' plans are for
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
@@ -102,13 +105,19 @@ using LeafSpan = std::pmr::vector<LeafData>;
 // A call's grids live in its memory (Call::memory).
 using Grids = std::pmr::vector<Grid>;
 
-Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory);
+// How often an operation visits the elements of a tile before it goes on to the next.
+enum class Visits { kOnce, kTwice };
+
+Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,
+                Memory *memory);
 // Grid dimensions: the scope grid, then the member's blocks inside a scope (row-major positions).
 Grid member_grid(const Scope &scope, int member, const LeafSpan &x, const LeafSpan &into,
-                 Memory *memory);
+                 Visits visits, Memory *memory);
 // For operations that treat all blocks alike: one grid, or one per member.
-Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Memory *memory);
-Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Memory *memory);
+Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,
+               Memory *memory);
+Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Visits visits,
+               Memory *memory);
 
 // An array with one entry per block of a grid, some of them shared (step 0).
 struct GridArray {

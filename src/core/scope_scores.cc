@@ -68,7 +68,7 @@ Rect member_rect(const ScopeMember &member, const Rect &scopes) {
 
 Tiling position_tiles(const Grid &grid, const ScopeMember &member) {
   return Tiling(member.shape, last_of(grid.leaves[0].grid_x, member.shape.size()),
-                grid.numel_per_block, kTileElements);
+                grid.numel_per_block, grid.tile_elements);
 }
 
 Rect position_rect(const Extents &scope_index, const Rect &positions) {

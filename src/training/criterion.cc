@@ -29,7 +29,8 @@ void kernel_criteria(Call &call, const MaskedLayer &layer, const LeafData &value
                      const Criterion &criterion, double *out) {
   const Scratch::Frame frame(call.scratch());
   const Ref<Block> block = kernel_blocks(layer);
-  const Grid grid = block_grid(*block, LeafSpan({values}, call.memory()), {}, call.memory());
+  const Grid grid =
+      block_grid(*block, LeafSpan({values}, call.memory()), {}, Visits::kOnce, call.memory());
   const GridArray result = per_block(*block, {reinterpret_cast<std::byte *>(out), SPK_F64});
   switch (criterion.kind) {
     case CriterionKind::kMean:
