@@ -226,7 +226,7 @@ spk_status spk_scope_get_masks(spk_context *context, const spk_scope *scope,
     Tally tally;
     tally.total = blocks_in_all(*scope);
     const Grids measured = scores.grids(*scope, call.memory());
-    top_masks(call, *scope, grids_of(*scope, elements, {}, visits_by(*scope), call.memory()),
+    top_masks(call, *scope, grids_of(*scope, elements, {}, visits_of(*scope), call.memory()),
               scores.of(*scope, measured), wanted, ties, &tally);
     write_report(report, report_of(tally));
   });

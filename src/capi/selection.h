@@ -9,12 +9,6 @@
 
 namespace spk::capi {
 
-// Scores of one scope of everything are computed in one loop, and its blocks pruned in another.
-// Many scopes are ranked and pruned tile by tile.
-inline Visits visits_by(const Scope &scope) {
-  return scope.numscope == 1 ? Visits::kOnce : Visits::kTwice;
-}
-
 // Scores that a call was brought: values whose norms they are, or the scores themselves.
 class Scores {
  public:
@@ -32,7 +26,7 @@ class Scores {
 
   // What is measured: one grid per member, none where the scores themselves were brought.
   Grids grids(const Scope &scope, Memory *memory) const {
-    return values_ ? grids_of(scope, *values_, {}, visits_by(scope), memory) : Grids(memory);
+    return values_ ? grids_of(scope, *values_, {}, visits_of(scope), memory) : Grids(memory);
   }
   ScopeScores of(const Scope &scope, const Grids &measured) const {
     return values_ ? ScopeScores(scope, measured) : ScopeScores(scope, scores_);
@@ -85,7 +79,7 @@ inline void keep_top_by(spk_context *context, const Scope &scope, const GivenWei
   Call call(context);
   Tally tally;
   tally.total = blocks_in_all(scope);
-  const Grids grids = grids_of(scope, w.x, w.into, visits_by(scope), call.memory());
+  const Grids grids = grids_of(scope, w.x, w.into, visits_of(scope), call.memory());
   if (scores) {
     const Grids measured = scores->grids(scope, call.memory());
     keep_top(call, scope, grids, scores->of(scope, measured), counts, chosen.ties, &tally);

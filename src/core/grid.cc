@@ -81,22 +81,18 @@ void plan_tiles(Grid *grid, Memory *memory) {
   }
 }
 
-int64_t tile_elements(const Extents &shape, const Block &block, Visits visits) {
-  constexpr int64_t kLeastTiles = 64;  // there are threads to keep busy
-  if (visits == Visits::kTwice) return kTileElements;
-  const int64_t share = shape.product() * block.numel_per_block / kLeastTiles;
-  return std::clamp(share, kTileElements, kStreamedElements);
-}
-
 Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
                int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Visits visits,
                Memory *memory) {
-  Grid grid;
-  grid.shape = shape;
-  grid.numel_per_block = block.numel_per_block;
-  grid.score_dtype = score_dtype;
-  grid.leaves = std::pmr::vector<GridLeaf>(memory);
-  grid.tile_elements = tile_elements(shape, block, visits);
+  // Norms of doubles may visit a tile again, to scale its elements.
+  const bool once = visits == Visits::kOnce && score_dtype != SPK_F64;
+  const int64_t numel = shape.product() * block.numel_per_block;
+  Grid grid{.shape = shape,
+            .numel_per_block = block.numel_per_block,
+            .score_dtype = score_dtype,
+            .leaves = std::pmr::vector<GridLeaf>(memory),
+            .tile_elements = once ? streamed_elements(numel) : kTileElements,
+            .tile = {}};
   grid.leaves.reserve(block.leaves.size());
   const size_t first = member ? static_cast<size_t>(member->first_leaf) : 0;
   for (size_t i = 0; i < block.leaves.size(); ++i) {
@@ -126,6 +122,12 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
 }
 
 }  // namespace
+
+int64_t streamed_elements(int64_t numel) {
+  constexpr int64_t kLeastTiles = 64;  // there are threads to keep busy
+  constexpr int64_t kMost = int64_t{1} << 15;
+  return std::clamp(numel / kLeastTiles, kTileElements, kMost);
+}
 
 Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget)
     : Tiling(shape, step, weight, budget, least_of(shape, step)) {}

@@ -13,10 +13,11 @@
 namespace spk {
 
 // Work is cut into tiles of whole blocks of about this many elements: in cache between the norm
-// and the rescaling, large enough to be worth a task. A fixed size, because it fixes results too.
+// and the rescaling, large enough to be worth a task. Results do not depend on it.
 inline constexpr int64_t kTileElements = int64_t{1} << 13;
-// The same where each element is visited once: larger, because between tiles memory is idle.
-inline constexpr int64_t kStreamedElements = int64_t{1} << 15;
+// The same where each of `numel` elements is visited once: larger, because between tiles memory is
+// idle.
+int64_t streamed_elements(int64_t numel);
 // What a block costs at least, in elements: its score and factor are doubles, and want cache too.
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.

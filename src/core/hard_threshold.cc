@@ -39,7 +39,6 @@ void hard_threshold_deep(Call &call, const Grid &grid, const Grid &values,
 // Returns how many blocks stay.
 int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                             const Grid &values, const Rect &rect, const GridArray &thresholds) {
-  int64_t kept = 0;
   const int64_t count = rect.count();
   double *limit = scratch.take<double>(count);
   double *norms = scratch.take<double>(count);
@@ -47,7 +46,7 @@ int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid
   load(kernels, rect, thresholds, limit);
   norms_rect(kernels, scratch, values, rect, 2.0, norms);
   round_scores(values, count, norms);
-  kept = kernels.keep_at_least(norms, limit, count, keep);
+  const int64_t kept = kernels.keep_at_least(norms, limit, count, keep);
   mask_rect(kernels, scratch, grid, rect, keep, true);
   return kept;
 }
@@ -71,14 +70,13 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
   }
   if (values.is_deep()) return hard_threshold_deep(call, grid, values, given, tally);
   const Kernels &kernels = call.kernels();
-  const RectThresholds in_one_go = {kernels.drop_across, kernels.drop_along, kernels.drop_rows,
-                                    given};
+  const RectThresholds how = {kernels.drop_across, kernels.drop_along, kernels.drop_rows, given};
   const bool own_values = &grid == &values;
-  const Tiling tiles = own_values ? threshold_tiles(grid, in_one_go) : values.tiles();
+  const Tiling tiles = own_values ? threshold_tiles(grid, how) : values.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect tile = tiles[i];
     int64_t kept = 0;
-    if (!own_values || !threshold_rect(kernels, scratch, grid, tile, in_one_go, &kept)) {
+    if (!own_values || !threshold_rect(kernels, scratch, grid, tile, how, &kept)) {
       kept = hard_threshold_rect(kernels, scratch, grid, values, tile, given);
     }
     tally->achieved += kept;

@@ -60,7 +60,12 @@ void set_data(Call &call, const Grid &grid, const Grid &source) {
 void gather_blocks(Call &call, const Grid &grid, const ArrayData &out) {
   // The output, leaf by leaf, is a grid leaf too: blocks numel_per_block apart, each contiguous.
   const int64_t size = size_of(out.dtype);
-  Grid gathered = grid;
+  Grid gathered{.shape = grid.shape,
+                .numel_per_block = grid.numel_per_block,
+                .score_dtype = grid.score_dtype,
+                .leaves = {grid.leaves, call.memory()},
+                .tile_elements = grid.tile_elements,
+                .tile = grid.tile};
   int64_t first = 0;
   for (GridLeaf &leaf : gathered.leaves) {
     leaf.dtype = out.dtype;

@@ -22,6 +22,10 @@ constexpr int64_t kBoxBytes = int64_t{1} << 20;
 constexpr int64_t kTileRow = 256;
 constexpr int64_t kLine = 64;
 
+bool are_keys_stored(const Scope &scope) {
+  return scope.numel_per_scope >= kStoredBlock * scope.numblk_per_scope;
+}
+
 // Copies words of `size` bytes from operand 0 to operand 1.
 template <typename T>
 void copy_words(const Nest &nest, const std::byte *from, std::byte *to) {
@@ -64,6 +68,12 @@ Rect part_of(const Rect &box, int64_t rate, uint64_t random) {
 
 Rect member_rect(const ScopeMember &member, const Rect &scopes) {
   return {concat(scopes.low, Extents(member.shape.size(), 0)), concat(scopes.extent, member.shape)};
+}
+
+Visits visits_of(const Scope &scope) {
+  const bool are_elements = scope.numel_per_scope == scope.numblk_per_scope;
+  const bool once = scope.numscope == 1 && (are_elements || are_keys_stored(scope));
+  return once ? Visits::kOnce : Visits::kTwice;
 }
 
 Tiling position_tiles(const Grid &grid, const ScopeMember &member) {
@@ -228,8 +238,7 @@ const double *ScopeScores::load_positions(const Kernels &kernels, Scratch &scrat
 
 KeyStream ScopeScores::stream(Call &call, const Extents &scope_index) const {
   KeyStream stream(call, *this, scope_index);
-  const bool costs_little = scope_.numel_per_scope >= kStoredBlock * scope_.numblk_per_scope;
-  if (!grids_.empty() && costs_little) stream.store(call);
+  if (!grids_.empty() && are_keys_stored(scope_)) stream.store(call);
   return stream;
 }
 

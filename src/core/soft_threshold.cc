@@ -32,16 +32,15 @@ void soft_threshold_deep(Call &call, const Grid &grid, const GridArray &threshol
 
 // Returns how many blocks stay alive.
 int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
-                            const Rect &rect, const GridArray &thresholds,
-                            const SoftOptions &options, const RectThresholds &in_one_go) {
+                            const Rect &rect, const RectThresholds &how) {
   int64_t alive = 0;
-  if (threshold_rect(kernels, scratch, grid, rect, in_one_go, &alive)) return alive;
+  if (threshold_rect(kernels, scratch, grid, rect, how, &alive)) return alive;
   const int64_t count = rect.count();
   double *factor = scratch.take<double>(count);
   double *norms = scratch.take<double>(count);
-  load(kernels, rect, thresholds, factor);
+  load(kernels, rect, how.array, factor);
   norms_rect(kernels, scratch, grid, rect, 2.0, norms);
-  alive = kernels.shrink(norms, count, options.threshold_scale, options.eps, factor);
+  alive = kernels.shrink(norms, count, how.scale, how.eps, factor);
   scale_rect(kernels, scratch, grid, rect, factor);
   return alive;
 }
@@ -55,13 +54,12 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
   }
   if (grid.is_deep()) return soft_threshold_deep(call, grid, thresholds, options, tally);
   const Kernels &kernels = call.kernels();
-  const RectThresholds in_one_go = {kernels.shrink_across,   kernels.shrink_along,
-                                    kernels.shrink_rows,     thresholds,
-                                    options.threshold_scale, options.eps};
-  const Tiling tiles = threshold_tiles(grid, in_one_go);
+  const RectThresholds how = {kernels.shrink_across,   kernels.shrink_along,
+                              kernels.shrink_rows,     thresholds,
+                              options.threshold_scale, options.eps};
+  const Tiling tiles = threshold_tiles(grid, how);
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-    tally->achieved +=
-        soft_threshold_rect(kernels, scratch, grid, tiles[i], thresholds, options, in_one_go);
+    tally->achieved += soft_threshold_rect(kernels, scratch, grid, tiles[i], how);
   });
 }
 

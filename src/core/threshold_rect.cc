@@ -1,6 +1,5 @@
 #include "core/threshold_rect.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "base/dtype.h"
@@ -15,13 +14,13 @@ bool is_suitable(const Grid &grid) {
   return grid.score_dtype != SPK_F64 && leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
 }
 
-// Are blocks one longer row each?
-bool are_long_rows(const GridLeaf &leaf) {
+// Are blocks one row each, of as many elements as kernels for rows take?
+bool are_single_rows(const GridLeaf &leaf) {
   return leaf.along && leaf.run == leaf.numel() && leaf.run >= kLeastInRow;
 }
 
 ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, bool doubles) {
-  const auto *along = are_long_rows(leaf) ? how.rows : how.along;
+  const auto *along = are_single_rows(leaf) ? how.rows : how.along;
   return (leaf.along ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
 
@@ -34,7 +33,7 @@ bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }
   if (plan.rows != 1 || plan.step != 1) return false;
-  if (are_long_rows(leaf)) return true;
+  if (are_single_rows(leaf)) return true;
   const bool is_short = plan.n >= kLanes && plan.n <= kMostAlong;
   return is_short && inner.step[0] == plan.n * size && inner.extent >= kLanes;
 }
@@ -79,15 +78,12 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 }  // namespace
 
 Tiling threshold_tiles(const Grid &grid, const RectThresholds &how) {
-  constexpr int64_t kManyRows = int64_t{1} << 15;
-  constexpr int64_t kLeastBoxes = 64;  // there are threads to keep busy
   const GridLeaf &leaf = grid.leaves[0];
-  if (!is_suitable(grid) || !are_long_rows(leaf) || !kernel_for(how, leaf, false)) {
-    return grid.tiles();
-  }
-  const int64_t share = grid.numblk() * grid.numel_per_block / kLeastBoxes;
+  const bool in_one_go = is_suitable(grid) && are_single_rows(leaf) &&
+                         kernel_for(how, leaf, false) && is_suitable(leaf, leaf.reduce);
+  if (!in_one_go) return grid.tiles();
   return Tiling(grid.shape, leaf.grid_x, grid.numel_per_block,
-                std::clamp(share, kTileElements, kManyRows));
+                streamed_elements(grid.numblk() * grid.numel_per_block));
 }
 
 bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,

@@ -1,5 +1,5 @@
-// Thresholding of a box of small blocks in one go: neighbours are judged and written while they are
-// in the first cache.
+// Thresholding of a box of blocks in one go: small ones, and those that are one row, are judged and
+// written while neighbours are read.
 #pragma once
 
 #include "core/tile.h"

@@ -76,7 +76,8 @@ inline constexpr int64_t kLongStep = 4 * kLanes;
 // Rows of more elements are not worth taking in groups of kN.
 inline constexpr int64_t kMostInGroup = 256;
 
-// Calls between(e) after each step, which began at element e. `kWhole`: the row is whole steps.
+// Adds a row of n >= kLanes elements. Calls between(e) after each step, which began at element e.
+// `kWhole`: the row is whole steps.
 template <bool kWhole, class Op, class T, class Fn>
 HWY_INLINE void AddLong(const T *x, int64_t n, const Tail<Op> &tail, V with, Lanes<Op> *lanes,
                         const Fn &between) {

@@ -87,7 +87,7 @@ struct ScaleArgs {
 // at least kLanes of them one after the other.
 inline constexpr int64_t kMostRowsAcross = 4;
 inline constexpr int64_t kMostAlong = 15;
-// Blocks of one row of more elements, up to so many, are read while others are written.
+// Blocks of one row of at least and at most so many elements are read while others are written.
 inline constexpr int64_t kLeastInRow = 32;
 inline constexpr int64_t kMostInRow = int64_t{1} << 14;
 

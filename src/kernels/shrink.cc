@@ -140,7 +140,9 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
     PrefetchAhead(x + i, kElementsAhead);
-    PrefetchAhead(limits, kElementsAhead);
+    for (int64_t k = 0; k < kLineOf<T>; k += kLineOf<L>) {
+      PrefetchAhead(limits + k * threshold.step, kElementsAhead);
+    }
     for (int64_t k = i; k < i + kLineOf<T>; k += kN, limits += step) {
       alive += some(x + k, limits, y + k);
     }

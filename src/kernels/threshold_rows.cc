@@ -7,7 +7,6 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
@@ -119,7 +118,7 @@ class RowsInTurn {
         in_steps_(kWhole ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         step_(args.blocks.inner.step),
         to_y_(args.to_y),
-        ahead_(HWY_MAX(1, kFarAhead / HWY_MAX(std::abs(step_), 1)) * step_),
+        ahead_(RowsAhead() * step_),
         tail_(n_),
         op_(op) {}
 
@@ -161,10 +160,16 @@ class RowsInTurn {
   }
 
  private:
-  // What is read soon is asked for so many bytes before.
-  static constexpr int64_t kFarAhead = int64_t{1} << 14;
   // Elements behind the last step are written by registers that overlap: they must fill one.
   static constexpr int64_t kLeastRest = 16;
+
+  // What is read soon is asked for so many rows before. Groups ask from the row that they write,
+  // which is two groups behind the one that they read.
+  HWY_INLINE int64_t RowsAhead() const {
+    constexpr int64_t kFar = int64_t{1} << 14;  // bytes
+    const int64_t behind = n_ <= kMostInGroup ? 2 * kN : 0;
+    return behind + HWY_MAX(1, kFar / HWY_MAX(step_, 1));
+  }
 
   static HWY_INLINE V NormOf(const Lanes<SumSquares> &row) {
     Lanes<SumSquares> lanes[kN];
@@ -255,7 +260,7 @@ class RowsInTurn {
 };
 
 template <bool kWhole, class T, class L, class Op>
-HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
+HWY_NOINLINE int64_t ThresholdSingleRows(const ThresholdArgs &args, const Op &op) {
   const RowsInTurn<kWhole, T, Op> rows(args, op);
   const ReduceArgs &blocks = args.blocks;
   const int64_t groups = blocks.n <= kMostInGroup ? blocks.inner.count / kN : 0;
@@ -274,14 +279,14 @@ HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
 template <class T, class L>
 int64_t ShrinkRows(const ThresholdArgs &args) {
   const Soft op{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)};
-  if (args.blocks.n % kLongStep == 0) return ThresholdRows<true, T, L>(args, op);
-  return ThresholdRows<false, T, L>(args, op);
+  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, T, L>(args, op);
+  return ThresholdSingleRows<false, T, L>(args, op);
 }
 
 template <class T, class L>
 int64_t DropRows(const ThresholdArgs &args) {
-  if (args.blocks.n % kLongStep == 0) return ThresholdRows<true, T, L>(args, Hard());
-  return ThresholdRows<false, T, L>(args, Hard());
+  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, T, L>(args, Hard());
+  return ThresholdSingleRows<false, T, L>(args, Hard());
 }
 
 template <class T>

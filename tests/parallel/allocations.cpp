@@ -21,10 +21,23 @@ void *operator new(size_t bytes) {
   if (void *memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
+// That of the standard library's memory resources, too.
+void *operator new(size_t bytes, std::align_val_t alignment) {
+  ++allocations;
+  const auto align = static_cast<size_t>(alignment);
+  if (void *memory = std::aligned_alloc(align, (bytes + align - 1) / align * align)) return memory;
+  throw std::bad_alloc();
+}
 void operator delete(void *memory) noexcept {
   std::free(memory);
 }
 void operator delete(void *memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void *memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void *memory, size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 

@@ -272,6 +272,24 @@ static void large_blocks_and_many_blocks(void **state) {
   spk_block_release(block);
 }
 
+/* Boxes of blocks are larger in large tensors; here the last ones of either side are cut. */
+static void more_blocks_than_one_box_holds(void **state) {
+  (void)state;
+  enum { kHigh = 101, kWide = 97, kSide = 10, kRow = kWide * kSide };
+  static float x[kHigh * kSide * kRow];
+  static float norms[kHigh * kWide];
+  for (int i = 0; i < COUNT(x); ++i) {
+    const int block = i / (kRow * kSide) * kWide + i % kRow / kSide;
+    x[i] = (float)(block % 61 * (i % 2 ? 1 : -1));
+  }
+  spk_block *block = blocks_of(SPK_F32, "(1010,970)", DIMS(kSide, kSide));
+  assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 2.0, &F32(norms)));
+  for (int b = 0; b < COUNT(norms); ++b) assert_f32(norms + b, (float)(b % 61 * kSide));
+  assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 1.0, &F32(norms)));
+  for (int b = 0; b < COUNT(norms); ++b) assert_f32(norms + b, (float)(b % 61 * kSide * kSide));
+  spk_block_release(block);
+}
+
 /* Blocks whose sums of squares leave the range of double, among others that do not. */
 static void each_f64_block_has_its_own_scale(void **state) {
   (void)state;
@@ -462,6 +480,7 @@ int main(void) {
       TEST(layout_of_the_buffer_may_differ_from_the_view),
       TEST(each_f64_block_has_its_own_scale),
       TEST(large_blocks_and_many_blocks),
+      TEST(more_blocks_than_one_box_holds),
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),
       TEST(scopes_arrange_the_norms_of_their_blocks),

@@ -9,8 +9,9 @@ enum {
   kMostWide = 1003, /* more than are thresholded together */
   kLongest = 1001,
   kMostLong = 44, /* blocks of longer rows, side by side */
+  kHigh = 41,     /* blocks of longer rows, with gaps between them */
   kTwice = 2,
-  kGap = 5, /* elements between the two rows of blocks, unless blocks are stacked */
+  kGap = 5, /* elements between rows of blocks, unless blocks are stacked */
   kNumel = kTwice * (kLongest * kMostLong + kGap)
 };
 
@@ -35,9 +36,9 @@ static int unit_of(int size, int i, int *norm) {
   return i == size - 1 ? last : 1;
 }
 
-/* Two rows of `wide` blocks of `size` elements. What block c does with its threshold goes by c. */
+/* `high` rows of `wide` blocks of `size` elements. What is done to block c goes by c. */
 typedef struct {
-  int size, wide;
+  int size, high, wide;
   bool stacked;
   int32_t dtype;
   double x[kNumel];
@@ -63,7 +64,7 @@ static int row_length(const problem *p) {
 }
 
 static int count_of(const problem *p) {
-  return row_length(p) * kTwice * (p->stacked ? p->size : 1);
+  return row_length(p) * p->high * (p->stacked ? p->size : 1);
 }
 
 static double *element(double *x, const problem *p, int block, int i) {
@@ -85,7 +86,7 @@ static void fill(double *x, int count, double number) {
 
 static void make_problem(problem *p) {
   fill(p->x, count_of(p), 7); /* what no block reaches */
-  for (int b = 0; b < kTwice * p->wide; ++b) {
+  for (int b = 0; b < p->high * p->wide; ++b) {
     const what w = what_of(b);
     int norm = 0;
     for (int i = 0; i < p->size; ++i) {
@@ -145,7 +146,7 @@ static void store(const double *x, int count, int32_t dtype, void *to) {
  * alive. */
 static int64_t expect(const problem *p, bool soft, double *expected) {
   int64_t alive = 0;
-  for (int b = 0; b < kTwice * p->wide; ++b) {
+  for (int b = 0; b < p->high * p->wide; ++b) {
     const double left = left_of(what_of(b), soft);
     alive += left > 0;
     for (int i = 0; i < p->size; ++i) {
@@ -159,10 +160,10 @@ static int64_t expect(const problem *p, bool soft, double *expected) {
 static spk_block *blocks_for(const problem *p) {
   char text[64];
   if (p->stacked) {
-    snprintf(text, sizeof text, "(%d,%d)", kTwice * p->size, p->wide);
+    snprintf(text, sizeof text, "(%d,%d)", p->high * p->size, p->wide);
     return blocks_of(p->dtype, text, DIMS(p->size, 1));
   }
-  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kTwice, p->wide * p->size, row_length(p));
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", p->high, p->wide * p->size, row_length(p));
   return blocks_of(p->dtype, text, DIMS(1, p->size));
 }
 
@@ -179,12 +180,12 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   if (in_place) memcpy(expected, p->x, (size_t)count * sizeof *expected);
   const int64_t alive = expect(p, soft, expected);
   store(expected, count, p->dtype, want);
-  for (int b = 0; b < kTwice * p->wide; ++b) floats[b] = (float)p->thresholds[b];
+  for (int b = 0; b < p->high * p->wide; ++b) floats[b] = (float)p->thresholds[b];
   spk_block *block = blocks_for(p);
   const spk_buffer leaf = {x, count, p->dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer into = {y, count, p->dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer thresholds = {as_floats ? (void *)floats : (void *)p->thresholds,
-                                 kTwice * p->wide, as_floats ? SPK_F32 : SPK_F64, SPK_LAYOUT_VIEW,
+                                 p->high * p->wide, as_floats ? SPK_F32 : SPK_F64, SPK_LAYOUT_VIEW,
                                  NULL};
   const spk_buffer *to = in_place ? NULL : &into;
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
@@ -202,11 +203,12 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   if (!in_place) assert_memory_equal(x, before, bytes);
 }
 
-static void check_size(int size, int wide, bool stacked, bool soft) {
+static void check_size(int size, int high, int wide, bool stacked, bool soft) {
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
   for (int d = 0; d < COUNT(dtypes); ++d) {
     static problem p;
     p.size = size;
+    p.high = high;
     p.wide = wide;
     p.stacked = stacked;
     p.dtype = dtypes[d];
@@ -220,7 +222,7 @@ static void check_size(int size, int wide, bool stacked, bool soft) {
 static void check_sizes(int first, int last, bool stacked, bool soft) {
   const int wides[] = {8, 16, 40, 44, 3, kMostWide}; /* whole groups of 8, and not */
   for (int size = first; size <= last; ++size) {
-    for (int w = 0; w < COUNT(wides); ++w) check_size(size, wides[w], stacked, soft);
+    for (int w = 0; w < COUNT(wides); ++w) check_size(size, kTwice, wides[w], stacked, soft);
   }
 }
 
@@ -229,7 +231,8 @@ static void check_longer_rows(bool soft) {
   const int sizes[] = {32, 33, 47, 48, 63, 64, 100, 128, 161, 256, 257, 300, 480, kLongest};
   const int wides[] = {1, 3, 8, 21, kMostLong};
   for (int s = 0; s < COUNT(sizes); ++s) {
-    for (int w = 0; w < COUNT(wides); ++w) check_size(sizes[s], wides[w], false, soft);
+    for (int w = 0; w < COUNT(wides); ++w) check_size(sizes[s], kTwice, wides[w], false, soft);
+    check_size(sizes[s], kHigh, 1, false, soft);
   }
 }
 
@@ -253,6 +256,30 @@ static void hard_thresholds_of_short_rows(void **state) {
   check_sizes(kMostStacked + 1, kMostElements, false, false);
 }
 
+/* Boxes are larger in large tensors. */
+static void more_rows_than_one_box_holds(void **state) {
+  (void)state;
+  enum { kRows = 2100, kRow = 256 }; /* a norm of 16 for each unit */
+  static float x[kRows][kRow];
+  static float thresholds[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kRow; ++i) x[r][i] = (i % 2) ? -4.0f : 4.0f;
+    thresholds[r] = (float)(16 * (r % 5));
+  }
+  spk_block *block = blocks_of(SPK_F32, "(2100,256)", DIMS(1, kRow));
+  const spk_buffer leaf = {x, kRows * kRow, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  assert_ok(
+      spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &F32(thresholds), &options, NULL));
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kRow; ++i) {
+      assert_true(x[r][i] == (float)(4 - r % 5) * ((i % 2) ? -1.0f : 1.0f));
+    }
+  }
+  spk_block_release(block);
+}
+
 static void soft_thresholds_of_longer_rows(void **state) {
   (void)state;
   check_longer_rows(true);
@@ -267,7 +294,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(soft_thresholds_of_stacked_blocks), TEST(hard_thresholds_of_stacked_blocks),
       TEST(soft_thresholds_of_short_rows),     TEST(hard_thresholds_of_short_rows),
-      TEST(soft_thresholds_of_longer_rows),    TEST(hard_thresholds_of_longer_rows),
+      TEST(more_rows_than_one_box_holds),      TEST(soft_thresholds_of_longer_rows),
+      TEST(hard_thresholds_of_longer_rows),
   };
   return exit_code(cmocka_run_group_tests_name("small_blocks", tests, NULL, NULL));
 }
