@@ -84,8 +84,9 @@ void plan_tiles(Grid *grid, Memory *memory) {
 Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
                int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Visits visits,
                Memory *memory) {
-  // Norms of doubles may visit a tile again, to scale its elements.
-  const bool once = visits == Visits::kOnce && score_dtype != SPK_F64;
+  // Norms of doubles may visit a tile again, to scale its elements; leaves of a coupling lie in
+  // different orders, and larger tiles would reach over more rows of each.
+  const bool once = visits == Visits::kOnce && score_dtype != SPK_F64 && block.leaves.size() == 1;
   const int64_t numel = shape.product() * block.numel_per_block;
   Grid grid{.shape = shape,
             .numel_per_block = block.numel_per_block,
