@@ -185,11 +185,10 @@ class KeyStream {
 
 // The box of a member's grid that belongs to a box of scopes; or to some positions of one scope.
 Rect member_rect(const ScopeMember &member, const Rect &scopes);
-// How the positions of one member in one scope are cut into boxes.
 // How often selecting by scores visits a tile of blocks: of one scope of everything once in each
 // loop, unless norms are computed again before blocks are pruned.
 Visits visits_of(const Scope &scope);
-
+// How the positions of one member in one scope are cut into boxes.
 Tiling position_tiles(const Grid &grid, const ScopeMember &member);
 Rect position_rect(const Extents &scope_index, const Rect &positions);
 // The last of some steps.

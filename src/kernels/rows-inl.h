@@ -1,4 +1,5 @@
-// The rows that multipliers and masks write: how those of a call are walked, copied and zeroed.
+// The rows that thresholds, multipliers and masks write: how those of a call are walked, copied and
+// zeroed.
 #if defined(SPK_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_ROWS_INL_H_
 #undef SPK_KERNELS_ROWS_INL_H_
@@ -105,6 +106,26 @@ HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
       factor += args.factor_row;
     }
   }
+}
+
+// Thresholds a row at a time, each a block, with rows.RunGroups(x, threshold, groups) and
+// rows.RunRest(x, threshold, rows): those of each of blocks.outer are `groups` groups of kN, and the
+// rest. Returns how many stay.
+template <class L, class BlockRows>
+HWY_INLINE int64_t ThresholdBlockRows(const ThresholdArgs &args, int64_t groups,
+                                      const BlockRows &rows) {
+  const ReduceArgs &blocks = args.blocks;
+  const int64_t in_groups = groups * kN;
+  const int64_t rest = blocks.inner.count - in_groups;
+  int64_t kept = 0;
+  for (int64_t o = 0; o < blocks.outer.count; ++o) {
+    const std::byte *x = blocks.x + blocks.row[0] + o * blocks.outer.step;
+    const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
+    if (groups > 0) kept += rows.RunGroups(x, threshold, groups);
+    if (rest == 0) continue;
+    kept += rows.RunRest(x + in_groups * blocks.inner.step, threshold + in_groups, rest);
+  }
+  return kept;
 }
 
 }  // namespace HWY_NAMESPACE

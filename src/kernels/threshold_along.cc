@@ -59,7 +59,7 @@ class BlocksAlong {
   // `count` >= 1 groups of kN blocks; returns how many blocks stay. Roots and divisions take long:
   // sums run a group ahead of them, and they a group ahead of what is written.
   template <class L>
-  HWY_INLINE int64_t Run(const std::byte *first, const L *threshold, int64_t count) const {
+  HWY_INLINE int64_t RunGroups(const std::byte *first, const L *threshold, int64_t count) const {
     const T *x = reinterpret_cast<const T *>(first);
     int64_t kept = 0;
     Judged judged = Judge(Squares(x), threshold, &kept);
@@ -173,20 +173,7 @@ class BlocksAlong {
 template <int64_t kLength, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
   const BlocksAlong<kLength, T, Op> along(args, op);
-  const ReduceArgs &blocks = args.blocks;
-  const L *threshold = static_cast<const L *>(args.threshold);
-  int64_t kept = 0;
-  const int64_t groups = blocks.inner.count / kN;
-  const int64_t in_groups = groups * kN;
-  for (int64_t o = 0; o < blocks.outer.count; ++o) {
-    const std::byte *x = blocks.x + blocks.row[0] + o * blocks.outer.step;
-    const L *limits = threshold + o * blocks.outer.out;
-    kept += along.Run(x, limits, groups);
-    if (in_groups == blocks.inner.count) continue;
-    kept += along.RunRest(x + in_groups * blocks.inner.step, limits + in_groups,
-                          blocks.inner.count - in_groups);
-  }
-  return kept;
+  return ThresholdBlockRows<L>(args, args.blocks.inner.count / kN, along);
 }
 
 template <class T, class L, class Op>

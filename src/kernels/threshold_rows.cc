@@ -122,12 +122,11 @@ class RowsInTurn {
         tail_(n_),
         op_(op) {}
 
-  // `groups` groups of kN rows, of which two fit in the first cache; returns how many rows stay.
-  // Roots and divisions take long: sums run a group ahead of them, and they a group ahead of what
-  // is written.
+  // `groups` >= 1 groups of kN rows, of which two fit in the first cache; returns how many rows
+  // stay. Roots and divisions take long: sums run a group ahead of them, and they a group ahead of
+  // what is written.
   template <class L>
   HWY_INLINE int64_t RunGroups(const std::byte *x, const L *threshold, int64_t groups) const {
-    if (groups == 0) return 0;
     const int64_t group = kN * step_;
     Verdicts<Op, T> verdicts;
     int64_t kept = verdicts.Judge(op_, Norms(x), threshold);
@@ -147,8 +146,7 @@ class RowsInTurn {
 
   // The same one by one: a row is written while the next one is read.
   template <class L>
-  HWY_INLINE int64_t RunSingles(const std::byte *x, const L *threshold, int64_t rows) const {
-    if (rows == 0) return 0;
+  HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t rows) const {
     Verdicts<Op, T> verdict;
     int64_t kept = JudgeOne(NormOf(Read(x)), *threshold, &verdict);
     for (int64_t r = 1; r < rows; ++r, x += step_) {
@@ -264,16 +262,7 @@ HWY_NOINLINE int64_t ThresholdSingleRows(const ThresholdArgs &args, const Op &op
   const RowsInTurn<kWhole, T, Op> rows(args, op);
   const ReduceArgs &blocks = args.blocks;
   const int64_t groups = blocks.n <= kMostInGroup ? blocks.inner.count / kN : 0;
-  const int64_t in_groups = groups * kN;
-  int64_t kept = 0;
-  for (int64_t o = 0; o < blocks.outer.count; ++o) {
-    const std::byte *x = blocks.x + blocks.row[0] + o * blocks.outer.step;
-    const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
-    kept += rows.RunGroups(x, threshold, groups);
-    kept += rows.RunSingles(x + in_groups * blocks.inner.step, threshold + in_groups,
-                            blocks.inner.count - in_groups);
-  }
-  return kept;
+  return ThresholdBlockRows<L>(args, groups, rows);
 }
 
 template <class T, class L>
