@@ -1,6 +1,7 @@
 #include "core/nest.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace spk {
 
@@ -44,6 +45,11 @@ namespace {
 template <typename T>
 void copy_elements(const Nest &nest, const std::byte *from, std::byte *to) {
   const NestDim inner = nest[0];
+  if (inner.step[0] == sizeof(T) && inner.step[1] == sizeof(T)) {
+    const size_t bytes = static_cast<size_t>(inner.extent) * sizeof(T);
+    return nest.for_each_outer(
+        1, [&](const int64_t *offset) { std::memcpy(to + offset[0], from + offset[1], bytes); });
+  }
   nest.for_each_outer(1, [&](const int64_t *offset) {
     const std::byte *x = from + offset[1];
     std::byte *y = to + offset[0];

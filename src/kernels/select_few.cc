@@ -402,23 +402,39 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
   }
 }
 
+// Registers of scopes that are read and written together. Of more rows a power of two apart than
+// the first cache has ways, a line leaves it before it is used again: whole lines, then.
+template <typename T, size_t N>
+inline constexpr int64_t kTogether =
+    N > 8 ? HWY_MAX(64 / static_cast<int64_t>(sizeof(T)) / kLanesOf<T>, 1) : 1;
+
 // Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
 template <typename T, size_t N>
 int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
+  constexpr int64_t kC = kTogether<T, N>;
   const T *x[N];
   T *y[N];
   for (size_t i = 0; i < N; ++i) {
     x[i] = reinterpret_cast<const T *>(args.x + args.x_at[i]);
     y[i] = reinterpret_cast<T *>(args.y + args.y_at[i]);
   }
-  for (; args.scopes - scope >= kL; scope += kL) {
-    Vec<T> element[N];
-    for (size_t i = 0; i < N; ++i) element[i] = hn::LoadU(d, x[i] + scope);
-    Vec<T> cut;
-    if (!CutRegisters<T, N>(args, element, &cut)) break;
-    for (size_t i = 0; i < N; ++i) hn::StoreU(Keep<T>(element[i], cut), d, y[i] + scope);
+  for (; args.scopes - scope >= kC * kL; scope += kC * kL) {
+    Vec<T> element[kC][N];
+    for (size_t i = 0; i < N; ++i) {
+      for (int64_t c = 0; c < kC; ++c) element[c][i] = hn::LoadU(d, x[i] + scope + c * kL);
+    }
+    Vec<T> cut[kC];
+    for (int64_t c = 0; c < kC; ++c) {
+      if (!CutRegisters<T, N>(args, element[c], &cut[c])) return scope;
+    }
+    // What was read last is still in cache.
+    for (size_t i = N; i-- > 0;) {
+      for (int64_t c = 0; c < kC; ++c) {
+        hn::StoreU(Keep<T>(element[c][i], cut[c]), d, y[i] + scope + c * kL);
+      }
+    }
   }
   return scope;
 }
