@@ -66,6 +66,8 @@ template <typename T>
 inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
 inline constexpr size_t kHalf = kFewBlocks / 2;
+template <typename T>
+inline constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // elements of a cache line
 // Bytes ahead of use at which memory is asked for.
 inline constexpr int64_t kPrefetch = 12288;
 
@@ -405,8 +407,7 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
 // Registers of scopes that are read and written together. Of more rows a power of two apart than
 // the first cache has ways, a line leaves it before it is used again: whole lines, then.
 template <typename T, size_t N>
-inline constexpr int64_t kTogether =
-    N > 8 ? HWY_MAX(64 / static_cast<int64_t>(sizeof(T)) / kLanesOf<T>, 1) : 1;
+inline constexpr int64_t kTogether = N > 8 ? HWY_MAX(kLine<T> / kLanesOf<T>, 1) : 1;
 
 // Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
 template <typename T, size_t N>
@@ -609,7 +610,7 @@ class Spread {
 template <typename T>
 HWY_INLINE void AskAhead(const T *x, int64_t n) {
   const T *soon = x + kPrefetch / static_cast<int64_t>(sizeof(T));
-  for (int64_t e = 0; e < n * kLanesOf<T>; e += kLanesOf<T>) hwy::Prefetch(soon + e);
+  for (int64_t e = 0; e < n * kLanesOf<T>; e += kLine<T>) hwy::Prefetch(soon + e);
 }
 
 template <typename T>
@@ -721,6 +722,7 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
   const Vec<T> one = hn::Set(d, T{1});
   const Vec<T> wanted = hn::Set(d, static_cast<T>(k));
+  AskAhead(x, static_cast<int64_t>(N));
   Vec<T> kept[N];
   size_t count = 0;
   for (size_t i = 0; i < N; ++i) {
