@@ -7,7 +7,6 @@
 #include <hwy/highway.h>
 
 #include <type_traits>
-#include <utility>
 
 #include "kernels/convert-inl.h"
 #include "kernels/keep_mask-inl.h"
@@ -122,43 +121,98 @@ HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// Are all rows whole cache lines, masked in place, of more data than caches hold?
+// Of rows that are masked in place, those that stay need not be touched. Worth its while from about
+// a cache line on.
+template <class T>
+HWY_INLINE bool AreZeroedInPlace(const ScaleArgs &args) {
+  return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x == args.y &&
+         args.x_row == args.y_row && args.x_group == args.y_group && args.n >= kLineOf<T>;
+}
+
+// Are all rows whole cache lines?
 template <class T>
 HWY_INLINE bool AreLines(const ScaleArgs &args) {
   constexpr int64_t kLine = 64;
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(args.y));
-  return args.past_caches && args.factor_step == 0 && args.y_step == 1 && args.x == args.y &&
-         args.x_row == args.y_row && args.x_group == args.y_group &&
-         (at | bytes | args.y_row | args.y_group) % kLine == 0;
+  return (at | bytes | args.y_row | args.y_group) % kLine == 0;
 }
 
-// Zeroes the lines of what is not kept past the caches, which else would read them first, and does
-// not touch the others. The lines of one block follow each other: its mask is hard to guess.
-template <class T>
-HWY_INLINE void ZeroLines(const ScaleArgs &args) {
-  struct Loop {
-    int64_t count, step, keep_step;
-  };
-  Loop inner{args.rows, args.y_row, args.factor_row};
-  Loop outer{args.groups, args.y_group, args.factor_group};
-  if (outer.keep_step == 0) std::swap(inner, outer);
+// Zeroes at least a register of words. With kStream, whole lines, past the caches, which else would
+// read them first.
+template <bool kStream, class T>
+HWY_INLINE void ZeroWords(T *y, int64_t n) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto *keep = static_cast<const uint8_t *>(args.factor);
-  for (int64_t o = 0; o < outer.count; ++o) {
-    for (int64_t i = 0; i < inner.count; ++i) {
-      if (keep[o * outer.keep_step + i * inner.keep_step]) continue;
-      T *y = reinterpret_cast<T *>(args.y + o * outer.step + i * inner.step);
-      for (int64_t k = 0; k < args.n; k += lanes) hn::Stream(hn::Zero(d), d, y + k);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    if constexpr (kStream) {
+      hn::Stream(hn::Zero(d), d, y + i);
+    } else {
+      hn::StoreU(hn::Zero(d), d, y + i);
     }
   }
-  hwy::FlushStream();
+  if (i < n) hn::StoreU(hn::Zero(d), d, y + n - lanes);
+}
+
+// Rows that lie `step` bytes apart, their keep bytes `keep_step`.
+struct MaskedRows {
+  int64_t count, step, keep_step;
+};
+
+// Zeroes those of the rows that go, in each of the repetitions: of the rows of a tile, say. Which
+// those are is hard to guess, hence found out without a branch, and once for all repetitions. Rows
+// have kLength elements, or for 0 any number.
+template <bool kStream, int64_t kLength, class T>
+HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *keep,
+                         const MaskedRows &rows, const MaskedRows &repeated) {
+  const int64_t n = kLength == 0 ? args.n : kLength;
+  constexpr int64_t kMost = 256;
+  int64_t gone[kMost];
+  for (int64_t first = 0; first < rows.count; first += kMost) {
+    const int64_t end = HWY_MIN(first + kMost, rows.count);
+    int64_t count = 0;
+    for (int64_t row = first; row < end; ++row) {
+      gone[count] = row * rows.step;
+      count += keep[row * rows.keep_step] == 0;
+    }
+    for (int64_t r = 0; r < repeated.count; ++r) {
+      std::byte *begin = y + r * repeated.step;
+      for (int64_t g = 0; g < count; ++g) {
+        ZeroWords<kStream>(reinterpret_cast<T *>(begin + gone[g]), n);
+      }
+    }
+  }
+}
+
+template <bool kStream, int64_t kLength, class T>
+HWY_NOINLINE void ZeroInPlace(const ScaleArgs &args) {
+  const auto *keep = static_cast<const uint8_t *>(args.factor);
+  const MaskedRows rows{args.rows, args.y_row, args.factor_row};
+  const MaskedRows groups{args.groups, args.y_group, args.factor_group};
+  if (groups.keep_step == 0) {
+    ZeroRows<kStream, kLength, T>(args, args.y, keep, rows, groups);
+  } else if (rows.keep_step == 0) {
+    ZeroRows<kStream, kLength, T>(args, args.y, keep, groups, rows);
+  } else {
+    for (int64_t g = 0; g < groups.count; ++g) {
+      ZeroRows<kStream, kLength, T>(args, args.y + g * groups.step, keep + g * groups.keep_step,
+                                    rows, {1, 0, 0});
+    }
+  }
+  if (kStream) hwy::FlushStream();
 }
 
 template <class T>
 HWY_NOINLINE void Mask(const ScaleArgs &args) {
-  if (AreLines<T>(args)) return ZeroLines<T>(args);
+  if (AreZeroedInPlace<T>(args)) {
+    constexpr int64_t kLine = kLineOf<T>;
+    const bool one_line = args.n == kLine;
+    if (args.past_caches && AreLines<T>(args)) {
+      return one_line ? ZeroInPlace<true, kLine, T>(args) : ZeroInPlace<true, 0, T>(args);
+    }
+    return one_line ? ZeroInPlace<false, kLine, T>(args) : ZeroInPlace<false, 0, T>(args);
+  }
   if constexpr (PickedMasks<T>::kIsFit) {
     const bool many = args.rows >= PickedMasks<T>::kRows && args.factor_row == 1;
     if (many && FollowEachOther<T>(args) && args.n < kMostPicked) {
