@@ -1,4 +1,4 @@
-// Hard and soft thresholding of a register of blocks whose norms are known.
+// Hard and soft thresholding of a register of blocks whose sums of squares are known.
 #if defined(SPK_KERNELS_SHRINK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_SHRINK_INL_H_
 #undef SPK_KERNELS_SHRINK_INL_H_
@@ -61,6 +61,9 @@ HWY_INLINE void StoreShrunk(const T *x, V factor, T *y) {
 struct Soft {
   V scale, eps;
 
+  // What is judged, of sums of squares.
+  static HWY_INLINE V Measure(V squares) { return hn::Sqrt(squares); }
+
   template <class L>
   HWY_INLINE V ThresholdOf(const L *threshold) const {
     return hn::Mul(Load(threshold), scale);
@@ -105,16 +108,38 @@ struct Hard {
     int64_t count;
   };
 
-  // Floats are compared as such.
-  static HWY_INLINE Kept Judge(V norm, const float *threshold) {
+  // Squares tell on which side of its threshold a norm is, without a root, unless it is close: all
+  // roundings together are less than kClose. What squares of floats have no room for is left to the
+  // root, too.
+  static HWY_INLINE V Measure(V squares) { return squares; }
+
+  template <class L>
+  static HWY_INLINE Kept Judge(V squares, const L *threshold) {
     const DF df;
-    const auto stays = hn::Not(hn::Lt(ToFloat(norm), hn::LoadU(df, threshold)));
+    constexpr float kClose = 0x1p-20F;
+    const VF sum = ToFloat(squares);
+    const VF t = hn::Max(AsFloats(threshold), hn::Zero(df));  // below 0, all stay
+    const VF limit = hn::Mul(t, t);
+    const VF least = hn::MulAdd(limit, hn::Set(df, 1 - kClose), hn::Set(df, -0x1p-100F));
+    const VF most = hn::MulAdd(limit, hn::Set(df, 1 + kClose), hn::Set(df, 0x1p-100F));
+    const auto goes = hn::Lt(sum, hn::Min(least, hn::Set(df, 0x1p120F)));
+    auto stays = hn::Gt(sum, most);
+    if (HWY_UNLIKELY(!hn::AllTrue(df, hn::Or(goes, stays)))) {
+      stays = Stay(ToFloat(hn::Sqrt(squares)), threshold);
+    }
     return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(df, stays))};
   }
-  static HWY_INLINE Kept Judge(V norm, const double *threshold) {
-    const D d;
-    const M stays = hn::Not(hn::Lt(hn::PromoteTo(d, ToFloat(norm)), Load(threshold)));
-    return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(d, stays))};
+
+ private:
+  static HWY_INLINE VF AsFloats(const float *threshold) { return hn::LoadU(DF(), threshold); }
+  static HWY_INLINE VF AsFloats(const double *threshold) { return ToFloat(Load(threshold)); }
+
+  static HWY_INLINE hn::Mask<DF> Stay(VF norm, const float *threshold) {
+    return hn::Not(hn::Lt(norm, hn::LoadU(DF(), threshold)));
+  }
+  static HWY_INLINE hn::Mask<DF> Stay(VF norm, const double *threshold) {
+    const M stay = hn::Not(hn::Lt(hn::PromoteTo(D(), norm), Load(threshold)));
+    return hn::MaskFromVec(hn::BitCast(DF(), KeepWords(stay)));
   }
 };
 

@@ -32,20 +32,20 @@ class BlocksAcross {
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
-    V norms[kRegisters];
-    TakeNorms(x, norms);
+    V measures[kRegisters];
+    Measure(x, measures);
     int64_t kept = 0;
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
       V next[kRegisters];
-      TakeNorms(x + x_step, next);
-      kept += WriteGroup(x, norms, threshold);
-      for (int64_t k = 0; k < kRegisters; ++k) norms[k] = next[k];
+      Measure(x + x_step, next);
+      kept += WriteGroup(x, measures, threshold);
+      for (int64_t k = 0; k < kRegisters; ++k) measures[k] = next[k];
     }
-    return kept + WriteGroup(x, norms, threshold);
+    return kept + WriteGroup(x, measures, threshold);
   }
 
  private:
-  HWY_INLINE void TakeNorms(const std::byte *x, V *norms) const {
+  HWY_INLINE void Measure(const std::byte *x, V *measures) const {
     for (int64_t r = 0; r < kRows; ++r) PrefetchAhead(Row(x, r), ahead_);
     for (int64_t k = 0; k < kRegisters; ++k) {
       V squares = hn::Zero(D());
@@ -53,16 +53,16 @@ class BlocksAcross {
         const V w = Load(Row(x, r) + k * kN);
         squares = hn::MulAdd(w, w, squares);  // exact products: fused or not, the same sum
       }
-      norms[k] = hn::Sqrt(squares);
+      measures[k] = op_.Measure(squares);
     }
   }
 
   template <class L>
-  HWY_INLINE int64_t WriteGroup(const std::byte *x, const V *norms, const L *threshold) const {
+  HWY_INLINE int64_t WriteGroup(const std::byte *x, const V *measures, const L *threshold) const {
     constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
     int64_t kept = 0;
     for (int64_t k = 0; k < kRegisters; ++k) {
-      kept += Write(op_, x + k * kRegister, norms[k], threshold + k * kN);
+      kept += Write(op_, x + k * kRegister, measures[k], threshold + k * kN);
     }
     return kept;
   }
@@ -80,8 +80,8 @@ class BlocksAcross {
     return static_cast<int64_t>(hn::CountTrue(D(), alive));
   }
   template <class L>
-  HWY_INLINE int64_t Write(const Hard &, const std::byte *x, V norm, const L *threshold) const {
-    const Hard::Kept blocks = Hard::Judge(norm, threshold);
+  HWY_INLINE int64_t Write(const Hard &, const std::byte *x, V squares, const L *threshold) const {
+    const Hard::Kept blocks = Hard::Judge(squares, threshold);
     for (int64_t r = 0; r < kRows; ++r) StoreKept(Row(x, r), blocks.words, To(x, r));
     return blocks.count;
   }

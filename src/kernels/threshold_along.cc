@@ -121,10 +121,11 @@ class BlocksAlong {
 
   template <class L>
   HWY_INLINE Judged Judge(V squares, const L *threshold, int64_t *kept) const {
-    return JudgeNorms(op_, hn::Sqrt(squares), threshold, kept);
+    return JudgeMeasures(op_, op_.Measure(squares), threshold, kept);
   }
   template <class L>
-  static HWY_INLINE Judged JudgeNorms(const Soft &soft, V norm, const L *threshold, int64_t *kept) {
+  static HWY_INLINE Judged JudgeMeasures(const Soft &soft, V norm, const L *threshold,
+                                         int64_t *kept) {
     const V limit = soft.ThresholdOf(threshold);
     if (HWY_UNLIKELY(!soft.AreUsual(norm))) {
       const V factor = ShrinkFactor(norm, limit, soft.eps);
@@ -136,8 +137,9 @@ class BlocksAlong {
     return {hn::IfThenElseZero(alive, soft.Factor(norm, limit)), true};
   }
   template <class L>
-  static HWY_INLINE Judged JudgeNorms(const Hard &, V norm, const L *threshold, int64_t *kept) {
-    const Hard::Kept blocks = Hard::Judge(norm, threshold);
+  static HWY_INLINE Judged JudgeMeasures(const Hard &, V squares, const L *threshold,
+                                         int64_t *kept) {
+    const Hard::Kept blocks = Hard::Judge(squares, threshold);
     *kept += blocks.count;
     return {blocks.words, true};
   }

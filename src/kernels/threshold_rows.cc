@@ -97,8 +97,8 @@ template <class T>
 class Verdicts<Hard, T> {
  public:
   template <class L>
-  HWY_INLINE int64_t Judge(const Hard &, V norms, const L *threshold) {
-    const Hard::Kept kept = Hard::Judge(norms, threshold);
+  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold) {
+    const Hard::Kept kept = Hard::Judge(squares, threshold);
     hn::Store(kept.words, DU32(), keep_);
     return kept.count;
   }
@@ -129,16 +129,16 @@ class RowsInTurn {
   HWY_INLINE int64_t RunGroups(const std::byte *x, const L *threshold, int64_t groups) const {
     const int64_t group = kN * step_;
     Verdicts<Op, T> verdicts;
-    int64_t kept = verdicts.Judge(op_, Norms(x), threshold);
-    V norms = groups > 1 ? Norms(x + group) : hn::Zero(D());
+    int64_t kept = verdicts.Judge(op_, Measures(x), threshold);
+    V measures = groups > 1 ? Measures(x + group) : hn::Zero(D());
     for (int64_t g = 1; g < groups; ++g, x += group) {
-      const V next = g + 1 < groups ? Norms(x + 2 * group) : hn::Zero(D());
+      const V next = g + 1 < groups ? Measures(x + 2 * group) : hn::Zero(D());
       threshold += kN;
       Verdicts<Op, T> then;
-      kept += then.Judge(op_, norms, threshold);
+      kept += then.Judge(op_, measures, threshold);
       WriteGroup(x, verdicts);
       verdicts = then;
-      norms = next;
+      measures = next;
     }
     WriteGroup(x, verdicts);
     return kept;
@@ -148,10 +148,10 @@ class RowsInTurn {
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t rows) const {
     Verdicts<Op, T> verdict;
-    int64_t kept = JudgeOne(NormOf(Read(x)), *threshold, &verdict);
+    int64_t kept = JudgeOne(MeasureOf(Read(x)), *threshold, &verdict);
     for (int64_t r = 1; r < rows; ++r, x += step_) {
       const Lanes<SumSquares> next = WriteAndRead(x, verdict, x + step_);
-      kept += JudgeOne(NormOf(next), threshold[r], &verdict);
+      kept += JudgeOne(MeasureOf(next), threshold[r], &verdict);
     }
     Write(x, verdict, 0);
     return kept;
@@ -169,19 +169,19 @@ class RowsInTurn {
     return behind + HWY_MAX(1, kFar / HWY_MAX(step_, 1));
   }
 
-  static HWY_INLINE V NormOf(const Lanes<SumSquares> &row) {
+  HWY_INLINE V MeasureOf(const Lanes<SumSquares> &row) const {
     Lanes<SumSquares> lanes[kN];
     lanes[0] = row;
-    return hn::Sqrt(Fold(lanes).sum);
+    return op_.Measure(Fold(lanes).sum);
   }
 
-  // The other lanes of the norm are 0: below a threshold of 1, and not counted.
+  // The other lanes of what is measured are 0: below a threshold of 1, and not counted.
   template <class L>
-  HWY_INLINE int64_t JudgeOne(V norm, L threshold, Verdicts<Op, T> *verdict) const {
+  HWY_INLINE int64_t JudgeOne(V measure, L threshold, Verdicts<Op, T> *verdict) const {
     HWY_ALIGN L limits[kN];
     std::fill_n(limits, kN, L{1});
     limits[0] = threshold;
-    return verdict->Judge(op_, norm, limits);
+    return verdict->Judge(op_, measure, limits);
   }
 
   HWY_INLINE Lanes<SumSquares> Read(const std::byte *x) const {
@@ -195,10 +195,10 @@ class RowsInTurn {
     return lanes;
   }
 
-  HWY_INLINE V Norms(const std::byte *x) const {
+  HWY_INLINE V Measures(const std::byte *x) const {
     Lanes<SumSquares> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) lanes[i] = Read(x + i * step_);
-    return hn::Sqrt(Fold(lanes).sum);
+    return op_.Measure(Fold(lanes).sum);
   }
 
   HWY_INLINE void WriteGroup(const std::byte *x, const Verdicts<Op, T> &verdicts) const {

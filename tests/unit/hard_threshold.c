@@ -247,6 +247,74 @@ static void one_threshold_for_all_elements(void **state) {
   spk_block_release(bf16);
 }
 
+/* Where blocks and their second elements lie, in elements. */
+typedef struct {
+  const char *view;
+  int64_t block[2];
+  int64_t second, step;
+} close_layout;
+
+enum { kCloseBlocks = 32, kMostCloseNumel = kCloseBlocks * 300 };
+
+/* Elements of 3 and 4 times 2^exponent, whose norm is 5 times that, and thresholds next to it. */
+static void check_close(const close_layout *layout, int exponent, bool as_floats) {
+  static float x[kMostCloseNumel];
+  float as_float[kCloseBlocks];
+  double as_double[kCloseBlocks];
+  const double norm = ldexp(5, exponent);
+  memset(x, 0, sizeof x);
+  for (int b = 0; b < kCloseBlocks; ++b) {
+    float *first = x + b * layout->step;
+    first[0] = ldexpf(3, exponent);
+    first[layout->second] = ldexpf(-4, exponent);
+    const float up = nextafterf((float)norm, INFINITY);
+    const float down = nextafterf((float)norm, 0);
+    const double thresholds[] = {norm, up, down, 2 * norm, norm / 2, -2 * norm, 0, INFINITY};
+    as_double[b] = thresholds[(b + b / 8) % 8];
+    as_float[b] = (float)as_double[b];
+  }
+  spk_block *block = blocks_of(SPK_F32, layout->view, DIMS(layout->block[0], layout->block[1]));
+  const spk_buffer limits = as_floats ? F32(as_float) : F64(as_double);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &limits, NULL, NULL));
+  for (int b = 0; b < kCloseBlocks; ++b) {
+    const float *first = x + b * layout->step;
+    const bool stays = norm >= (as_floats ? (double)as_float[b] : as_double[b]);
+    assert_true(first[0] == (stays ? ldexpf(3, exponent) : 0));
+    assert_true(first[layout->second] == (stays ? ldexpf(-4, exponent) : 0));
+  }
+  spk_block_release(block);
+}
+
+static void thresholds_close_to_norms(void **state) {
+  (void)state;
+  const close_layout layouts[] = {
+      {"(2,32)", {2, 1}, 32, 1},   {"(4,32)", {4, 1}, 32, 1},   {"(32,9)", {1, 9}, 1, 9},
+      {"(32,11)", {1, 11}, 1, 11}, {"(32,64)", {1, 64}, 1, 64}, {"(32,300)", {1, 300}, 1, 300},
+      {"(32,2)", {1, 2}, 1, 2},    {"(16,32)", {16, 1}, 32, 1},
+  };
+  /* From the least subnormal float to where a norm's double has no float. */
+  const int exponents[] = {-149, -148, -130, -127, -126, -100, 0, 100, 124, 125};
+  for (int64_t l = 0; l < COUNT(layouts); ++l) {
+    for (int64_t e = 0; e < COUNT(exponents); ++e) {
+      check_close(&layouts[l], exponents[e], false);
+      check_close(&layouts[l], exponents[e], true);
+    }
+  }
+}
+
+/* A norm that is a double, but infinite as a float, is not below any threshold. */
+static void norms_beyond_floats(void **state) {
+  (void)state;
+  float x[32];
+  double thresholds[16];
+  for (int i = 0; i < 32; ++i) x[i] = 0x1.8p127f;
+  for (int b = 0; b < 16; ++b) thresholds[b] = b % 2 ? 1e39 : INFINITY;
+  spk_block *block = blocks_of(SPK_F32, "(2,16)", DIMS(2, 1));
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(thresholds), NULL, NULL));
+  for (int i = 0; i < 32; ++i) assert_true(x[i] == 0x1.8p127f);
+  spk_block_release(block);
+}
+
 static void scores_beside_doubles_are_doubles(void **state) {
   (void)state;
   /* Blocks of two rows, which are thresholded in registers where floats will do. */
@@ -283,6 +351,8 @@ int main(void) {
       TEST(scope_couplings_take_one_threshold_for_all),
       TEST(large_blocks),
       TEST(one_threshold_for_all_elements),
+      TEST(thresholds_close_to_norms),
+      TEST(norms_beyond_floats),
       TEST(scores_beside_doubles_are_doubles),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
