@@ -109,8 +109,8 @@ HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
 }
 
 // Thresholds a row at a time, each a block, with rows.RunGroups(x, threshold, groups) and
-// rows.RunRest(x, threshold, rows): those of each of blocks.outer are `groups` groups of kN, and the
-// rest. Returns how many stay.
+// rows.RunRest(x, threshold, rows): those of each of blocks.outer are `groups` groups of kN, and
+// the rest. Returns how many stay.
 template <class L, class BlockRows>
 HWY_INLINE int64_t ThresholdBlockRows(const ThresholdArgs &args, int64_t groups,
                                       const BlockRows &rows) {
