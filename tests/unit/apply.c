@@ -78,12 +78,37 @@ static void masks_of_16_bit_floats_and_couplings(void **state) {
   spk_block_release(block);
 }
 
-/* Tensors of more than caches hold, whose blocks are whole cache lines or begin elsewhere. */
-enum { kBigRows = 4096, kBigColumns = 2080 };
-
 static uint8_t is_dead(int64_t block) {
   return (block * 2654435761u >> 7) % 3 == 0;
 }
+
+enum { kGappedBlocks = 300, kGappedRows = 3, kGappedRow = 32, kGappedPitch = 40 };
+
+/* Blocks of rows with gaps between them, and between the blocks: their own rows are neighbours, not
+ * those of other blocks. More of them than are listed at a time. */
+static void masks_of_blocks_with_gaps(void **state) {
+  (void)state;
+  enum { kPitch = kGappedPitch * kGappedRows + 8, kNumel = kGappedBlocks * kPitch };
+  static float x[kNumel];
+  uint8_t mask[kGappedBlocks];
+  for (int i = 0; i < kNumel; ++i) x[i] = (float)(i + 1);
+  for (int b = 0; b < kGappedBlocks; ++b) mask[b] = is_dead(b);
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d,%d):(%d,%d,1)", kGappedBlocks, kGappedRows, kGappedRow,
+           kPitch, kGappedPitch);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(1, kGappedRows, kGappedRow));
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(x), NULL, 1, &U8(mask)));
+  for (int i = 0; i < kNumel; ++i) {
+    const int in_block = i % kPitch;
+    const bool inside =
+        in_block / kGappedPitch < kGappedRows && in_block % kGappedPitch < kGappedRow;
+    assert_true(x[i] == (inside && is_dead(i / kPitch) ? 0 : (float)(i + 1)));
+  }
+  spk_block_release(block);
+}
+
+/* Tensors of more than caches hold, whose blocks are whole cache lines or begin elsewhere. */
+enum { kBigRows = 4096, kBigColumns = 2080 };
 
 enum { kShortRows = 45, kMostShort = 20, kShortGroups = 2 };
 
@@ -465,6 +490,7 @@ int main(void) {
       TEST(masks_of_16_bit_floats_and_couplings),
       TEST(masks_of_rows_of_a_few_elements),
       TEST(large_blocks_are_masked_whole),
+      TEST(masks_of_blocks_with_gaps),
       TEST(tensors_of_more_than_caches_hold),
       TEST(multipliers_may_have_any_float_dtype),
       TEST(multiplied_by_zero_is_plus_zero),
