@@ -48,7 +48,7 @@ void copy_elements(const Nest &nest, const std::byte *from, std::byte *to) {
   if (inner.step[0] == sizeof(T) && inner.step[1] == sizeof(T)) {
     const size_t bytes = static_cast<size_t>(inner.extent) * sizeof(T);
     return nest.for_each_outer(
-        1, [&](const int64_t *offset) { std::memcpy(to + offset[0], from + offset[1], bytes); });
+        1, [&](const int64_t *offset) { std::memmove(to + offset[0], from + offset[1], bytes); });
   }
   nest.for_each_outer(1, [&](const int64_t *offset) {
     const std::byte *x = from + offset[1];

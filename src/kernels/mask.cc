@@ -122,7 +122,7 @@ HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
 }
 
 // Of rows that are masked in place, those that stay need not be touched. Worth its while from about
-// a cache line on.
+// a cache line on, which is a register at least.
 template <class T>
 HWY_INLINE bool AreZeroedInPlace(const ScaleArgs &args) {
   return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x == args.y &&
@@ -132,17 +132,18 @@ HWY_INLINE bool AreZeroedInPlace(const ScaleArgs &args) {
 // Are all rows whole cache lines?
 template <class T>
 HWY_INLINE bool AreLines(const ScaleArgs &args) {
-  constexpr int64_t kLine = 64;
+  constexpr int64_t kLineBytes = 64;
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(args.y));
-  return (at | bytes | args.y_row | args.y_group) % kLine == 0;
+  return (at | bytes | args.y_row | args.y_group) % kLineBytes == 0;
 }
 
-// Zeroes at least a register of words. With kStream, whole lines, past the caches, which else would
+// Zeroes at least a cache line of words. With kStream, whole lines, past the caches, which else would
 // read them first.
 template <bool kStream, class T>
 HWY_INLINE void ZeroWords(T *y, int64_t n) {
   const hn::ScalableTag<T> d;
+  static_assert(hn::MaxLanes(d) <= kLineOf<T>);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
@@ -155,17 +156,17 @@ HWY_INLINE void ZeroWords(T *y, int64_t n) {
   if (i < n) hn::StoreU(hn::Zero(d), d, y + n - lanes);
 }
 
-// Rows that lie `step` bytes apart, their keep bytes `keep_step`.
-struct MaskedRows {
+// A loop over rows: bytes, and keep bytes, from one to the next.
+struct Loop {
   int64_t count, step, keep_step;
 };
 
-// Zeroes those of the rows that go, in each of the repetitions: of the rows of a tile, say. Which
-// those are is hard to guess, hence found out without a branch, and once for all repetitions. Rows
-// have kLength elements, or for 0 any number.
+// Zeroes those that go of the rows of one loop, in each repetition by another one: over the rows of
+// a tile, say. Which go is hard to guess, hence found out without a branch, and once for all
+// repetitions. Rows have kLength elements, or for 0 any number.
 template <bool kStream, int64_t kLength, class T>
-HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *keep,
-                         const MaskedRows &rows, const MaskedRows &repeated) {
+HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *keep, const Loop &rows,
+                         const Loop &repeated) {
   const int64_t n = kLength == 0 ? args.n : kLength;
   constexpr int64_t kMost = 256;
   int64_t gone[kMost];
@@ -176,10 +177,17 @@ HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *kee
       gone[count] = row * rows.step;
       count += keep[row * rows.keep_step] == 0;
     }
-    for (int64_t r = 0; r < repeated.count; ++r) {
-      std::byte *begin = y + r * repeated.step;
+    const auto zero = [&](int64_t r, int64_t g) HWY_ATTR {
+      ZeroWords<kStream>(reinterpret_cast<T *>(y + r * repeated.step + gone[g]), n);
+    };
+    // In the order of memory.
+    if (repeated.step >= rows.step) {
+      for (int64_t r = 0; r < repeated.count; ++r) {
+        for (int64_t g = 0; g < count; ++g) zero(r, g);
+      }
+    } else {
       for (int64_t g = 0; g < count; ++g) {
-        ZeroWords<kStream>(reinterpret_cast<T *>(begin + gone[g]), n);
+        for (int64_t r = 0; r < repeated.count; ++r) zero(r, g);
       }
     }
   }
@@ -187,9 +195,10 @@ HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *kee
 
 template <bool kStream, int64_t kLength, class T>
 HWY_NOINLINE void ZeroInPlace(const ScaleArgs &args) {
+  constexpr Loop kOnce{1, 0, 0};
   const auto *keep = static_cast<const uint8_t *>(args.factor);
-  const MaskedRows rows{args.rows, args.y_row, args.factor_row};
-  const MaskedRows groups{args.groups, args.y_group, args.factor_group};
+  const Loop rows{args.rows, args.y_row, args.factor_row};
+  const Loop groups{args.groups, args.y_group, args.factor_group};
   if (groups.keep_step == 0) {
     ZeroRows<kStream, kLength, T>(args, args.y, keep, rows, groups);
   } else if (rows.keep_step == 0) {
@@ -197,7 +206,7 @@ HWY_NOINLINE void ZeroInPlace(const ScaleArgs &args) {
   } else {
     for (int64_t g = 0; g < groups.count; ++g) {
       ZeroRows<kStream, kLength, T>(args, args.y + g * groups.step, keep + g * groups.keep_step,
-                                    rows, {1, 0, 0});
+                                    rows, kOnce);
     }
   }
   if (kStream) hwy::FlushStream();

@@ -404,17 +404,21 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
   }
 }
 
-// Registers of scopes that are read and written together. Of more rows a power of two apart than
-// the first cache has ways, a line leaves it before it is used again: whole lines, then.
-template <typename T, size_t N>
-inline constexpr int64_t kTogether = N > 8 ? HWY_MAX(kLine<T> / kLanesOf<T>, 1) : 1;
+// Registers of scopes of n elements that are read and written together. Of more rows a power of two
+// apart than the first cache has ways, a line leaves it before it is used again: whole lines, then.
+template <typename T>
+constexpr int64_t Together(int64_t n) {
+  constexpr int64_t kWays = 8;
+  constexpr int64_t kRegistersOfLine = HWY_MAX(kLine<T> / kLanesOf<T>, 1);
+  return n > kWays ? HWY_MIN(kRegistersOfLine, Panel<T>::kColumns) : 1;
+}
 
 // Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
 template <typename T, size_t N>
 int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
-  constexpr int64_t kC = kTogether<T, N>;
+  constexpr int64_t kC = Together<T>(N);
   const T *x[N];
   T *y[N];
   for (size_t i = 0; i < N; ++i) {
@@ -458,7 +462,7 @@ void SelectAcross(const SelectFewArgs &args) {
   int64_t scope = 0;
   for (;;) {
     if (in_registers) scope = in_registers(args, scope);
-    const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
+    const int64_t most = in_registers ? Together<T>(args.n) : Panel<T>::kColumns;
     const int64_t columns = HWY_MIN((args.scopes - scope) / kL, most);
     if (columns == 0) break;
     if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);

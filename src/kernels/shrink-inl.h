@@ -108,21 +108,23 @@ struct Hard {
     int64_t count;
   };
 
-  // Squares tell on which side of its threshold a norm is, without a root, unless it is close: all
-  // roundings together are less than kClose. What squares of floats have no room for is left to the
-  // root, too.
   static HWY_INLINE V Measure(V squares) { return squares; }
 
+  // Squares tell on which side of its threshold a norm is, without a root, unless it is close: all
+  // eight roundings together are less than kClose, as long as squares are well inside the range of
+  // floats, between kLeast and kMost.
   template <class L>
   static HWY_INLINE Kept Judge(V squares, const L *threshold) {
     const DF df;
     constexpr float kClose = 0x1p-20F;
+    constexpr float kLeast = 0x1p-100F;
+    constexpr float kMost = 0x1p120F;
     const VF sum = ToFloat(squares);
     const VF t = hn::Max(AsFloats(threshold), hn::Zero(df));  // below 0, all stay
     const VF limit = hn::Mul(t, t);
-    const VF least = hn::MulAdd(limit, hn::Set(df, 1 - kClose), hn::Set(df, -0x1p-100F));
-    const VF most = hn::MulAdd(limit, hn::Set(df, 1 + kClose), hn::Set(df, 0x1p-100F));
-    const auto goes = hn::Lt(sum, hn::Min(least, hn::Set(df, 0x1p120F)));
+    const VF least = hn::MulAdd(limit, hn::Set(df, 1 - kClose), hn::Set(df, -kLeast));
+    const VF most = hn::MulAdd(limit, hn::Set(df, 1 + kClose), hn::Set(df, kLeast));
+    const auto goes = hn::Lt(sum, hn::Min(least, hn::Set(df, kMost)));
     auto stays = hn::Gt(sum, most);
     if (HWY_UNLIKELY(!hn::AllTrue(df, hn::Or(goes, stays)))) {
       stays = Stay(ToFloat(hn::Sqrt(squares)), threshold);

@@ -33,11 +33,11 @@ class BlocksAcross {
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
     V measures[kRegisters];
-    Measure(x, measures);
+    MeasureGroup(x, measures);
     int64_t kept = 0;
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
       V next[kRegisters];
-      Measure(x + x_step, next);
+      MeasureGroup(x + x_step, next);
       kept += WriteGroup(x, measures, threshold);
       for (int64_t k = 0; k < kRegisters; ++k) measures[k] = next[k];
     }
@@ -45,7 +45,7 @@ class BlocksAcross {
   }
 
  private:
-  HWY_INLINE void Measure(const std::byte *x, V *measures) const {
+  HWY_INLINE void MeasureGroup(const std::byte *x, V *measures) const {
     for (int64_t r = 0; r < kRows; ++r) PrefetchAhead(Row(x, r), ahead_);
     for (int64_t k = 0; k < kRegisters; ++k) {
       V squares = hn::Zero(D());

@@ -82,27 +82,27 @@ static uint8_t is_dead(int64_t block) {
   return (block * 2654435761u >> 7) % 3 == 0;
 }
 
-enum { kGappedBlocks = 300, kGappedRows = 3, kGappedRow = 32, kGappedPitch = 40 };
+enum { kGappedBlocks = 700, kGappedRows = 3, kGappedRow = 8, kGappedPitch = 10 };
 
 /* Blocks of rows with gaps between them, and between the blocks: their own rows are neighbours, not
- * those of other blocks. More of them than are listed at a time. */
+ * those of other blocks. There are more of them than are masked in one go. */
 static void masks_of_blocks_with_gaps(void **state) {
   (void)state;
-  enum { kPitch = kGappedPitch * kGappedRows + 8, kNumel = kGappedBlocks * kPitch };
-  static float x[kNumel];
+  enum { kPitch = kGappedPitch * kGappedRows + 2, kNumel = kGappedBlocks * kPitch };
+  static double x[kNumel];
   uint8_t mask[kGappedBlocks];
-  for (int i = 0; i < kNumel; ++i) x[i] = (float)(i + 1);
+  for (int i = 0; i < kNumel; ++i) x[i] = i + 1;
   for (int b = 0; b < kGappedBlocks; ++b) mask[b] = is_dead(b);
   char text[64];
   snprintf(text, sizeof text, "(%d,%d,%d):(%d,%d,1)", kGappedBlocks, kGappedRows, kGappedRow,
            kPitch, kGappedPitch);
-  spk_block *block = blocks_of(SPK_F32, text, DIMS(1, kGappedRows, kGappedRow));
-  assert_ok(spk_block_apply_mask(NULL, block, &F32(x), NULL, 1, &U8(mask)));
+  spk_block *block = blocks_of(SPK_F64, text, DIMS(1, kGappedRows, kGappedRow));
+  assert_ok(spk_block_apply_mask(NULL, block, &F64(x), NULL, 1, &U8(mask)));
   for (int i = 0; i < kNumel; ++i) {
     const int in_block = i % kPitch;
     const bool inside =
         in_block / kGappedPitch < kGappedRows && in_block % kGappedPitch < kGappedRow;
-    assert_true(x[i] == (inside && is_dead(i / kPitch) ? 0 : (float)(i + 1)));
+    assert_true(x[i] == (inside && is_dead(i / kPitch) ? 0 : i + 1));
   }
   spk_block_release(block);
 }
@@ -110,7 +110,7 @@ static void masks_of_blocks_with_gaps(void **state) {
 /* Tensors of more than caches hold, whose blocks are whole cache lines or begin elsewhere. */
 enum { kBigRows = 4096, kBigColumns = 2080 };
 
-enum { kShortRows = 45, kMostShort = 20, kShortGroups = 2 };
+enum { kShortRows = 45, kMostShort = 40, kShortGroups = 2 };
 
 /* Rows of `n` elements of `size` bytes, two groups with a gap between. */
 static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {

@@ -302,7 +302,54 @@ static void thresholds_close_to_norms(void **state) {
   }
 }
 
-/* A norm that is a double, but infinite as a float, is not below any threshold. */
+/* Pairs of numbers of any bits. Of 16 blocks one has a threshold next to its norm, so that the
+ * others that are judged with it tell nothing; or all have rather close ones. The sum of two floats'
+ * squares and its root are computed as defined. */
+static void check_inexact(int exponent, bool as_floats) {
+  enum { kPairs = 2048, kClose = 9 };
+  const double close[kClose] = {1,           1 + 0x1p-25, 1 - 0x1p-25, 1 + 0x1p-24, 1 - 0x1p-24,
+                                1 + 0x1p-23, 1 - 0x1p-23, 1 + 0x1p-22, 1 - 0x1p-22};
+  float x[2 * kPairs];
+  float was[2 * kPairs];
+  float as_float[kPairs];
+  double as_double[kPairs];
+  float norms[kPairs];
+  uint32_t random = 1;
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    random = random * 1664525u + 1013904223u;
+    x[i] = was[i] = ldexpf(1 + (float)(random >> 9) * 0x1p-23f, exponent);
+  }
+  for (int b = 0; b < kPairs; ++b) {
+    const double first = x[b];
+    const double second = x[kPairs + b];
+    norms[b] = (float)sqrt(first * first + second * second);
+    const int group = b / 16;
+    const double far = group % 2 ? 0.5 + b % 2 : 1 + (b % 2 - 0.5) * 0x1p-16;
+    as_double[b] = norms[b] * (b % 16 ? far : close[group % kClose]);
+    as_float[b] = (float)as_double[b];
+  }
+  spk_block *block = blocks_of(SPK_F32, "(2,2048)", DIMS(2, 1));
+  const spk_buffer limits = as_floats ? F32(as_float) : F64(as_double);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &limits, NULL, NULL));
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    const int b = i % kPairs;
+    const bool stays = norms[b] >= (as_floats ? (double)as_float[b] : as_double[b]);
+    assert_true(x[i] == (stays ? was[i] : 0));
+  }
+  spk_block_release(block);
+}
+
+static void thresholds_close_to_inexact_norms(void **state) {
+  (void)state;
+  /* Squares of the largest and least are at either end of the range of floats, or beyond. */
+  for (int exponent = -149; exponent <= 126; ++exponent) {
+    check_inexact(exponent, false);
+    check_inexact(exponent, true);
+  }
+}
+
+/* A norm that is a double, but infinite as a float, is not below any threshold; one that as a float
+ * is 2^64 is not below that, though its square is a float below the largest. */
 static void norms_beyond_floats(void **state) {
   (void)state;
   float x[32];
@@ -312,6 +359,11 @@ static void norms_beyond_floats(void **state) {
   spk_block *block = blocks_of(SPK_F32, "(2,16)", DIMS(2, 1));
   assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(thresholds), NULL, NULL));
   for (int i = 0; i < 32; ++i) assert_true(x[i] == 0x1.8p127f);
+  for (int i = 0; i < 16; ++i) x[i] = 0x1.fffffep63f;
+  for (int i = 16; i < 32; ++i) x[i] = 0x1.1e3778p52f;
+  for (int b = 0; b < 16; ++b) thresholds[b] = 0x1p64;
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(thresholds), NULL, NULL));
+  for (int i = 0; i < 16; ++i) assert_true(x[i] == 0x1.fffffep63f);
   spk_block_release(block);
 }
 
@@ -352,6 +404,7 @@ int main(void) {
       TEST(large_blocks),
       TEST(one_threshold_for_all_elements),
       TEST(thresholds_close_to_norms),
+      TEST(thresholds_close_to_inexact_norms),
       TEST(norms_beyond_floats),
       TEST(scores_beside_doubles_are_doubles),
   };
