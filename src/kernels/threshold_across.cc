@@ -27,8 +27,8 @@ class BlocksAcross {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
-  // `count` >= 1 groups, steps apart; returns how many blocks stay. Roots take long: they run a
-  // group ahead of what needs them.
+  // `count` >= 1 groups, steps apart; returns how many blocks stay. The roots of soft thresholds take
+  // long: what is measured runs a group ahead of what needs it.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
