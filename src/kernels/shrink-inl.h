@@ -122,10 +122,10 @@ struct Hard {
     const VF sum = ToFloat(squares);
     const VF t = hn::Max(AsFloats(threshold), hn::Zero(df));  // below 0, all stay
     const VF limit = hn::Mul(t, t);
-    const VF least = hn::MulAdd(limit, hn::Set(df, 1 - kClose), hn::Set(df, -kLeast));
-    const VF most = hn::MulAdd(limit, hn::Set(df, 1 + kClose), hn::Set(df, kLeast));
-    const auto goes = hn::Lt(sum, hn::Min(least, hn::Set(df, kMost)));
-    auto stays = hn::Gt(sum, most);
+    const VF lower = hn::MulAdd(limit, hn::Set(df, 1 - kClose), hn::Set(df, -kLeast));
+    const VF upper = hn::MulAdd(limit, hn::Set(df, 1 + kClose), hn::Set(df, kLeast));
+    const auto goes = hn::Lt(sum, hn::Min(lower, hn::Set(df, kMost)));
+    auto stays = hn::Gt(sum, upper);
     if (HWY_UNLIKELY(!hn::AllTrue(df, hn::Or(goes, stays)))) {
       stays = Stay(ToFloat(hn::Sqrt(squares)), threshold);
     }
