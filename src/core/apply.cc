@@ -1,34 +1,67 @@
 #include "core/apply.h"
 
+#include <algorithm>
+
 namespace spk {
 namespace {
 
 // Loads one local factor per block for each box, and applies it.
-template <typename Factor, typename Load, typename ApplyRect, typename ApplyDeep>
+template <typename Load, typename ApplyRect, typename ApplyDeep>
 void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_rect,
            ApplyDeep &&apply_all) {
   if (grid.is_deep() || grid.is_thin()) {
-    Factor *factors = call.scratch().take<Factor>(grid.numblk());
-    load_factors(Rect::whole(grid.shape), factors);
-    apply_all(factors);
+    apply_all(load_factors(call.scratch(), Rect::whole(grid.shape)));
     return;
   }
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];
-    Factor *factors = scratch.take<Factor>(rect.count());
-    load_factors(rect, factors);
-    apply_rect(scratch, rect, factors);
+    apply_rect(scratch, rect, load_factors(scratch, rect));
   });
+}
+
+// Are products of elements and multipliers products of floats?
+bool are_all_floats(const Grid &grid, const GridArray &multiplier) {
+  return multiplier.dtype == SPK_F32 &&
+         std::all_of(grid.leaves.begin(), grid.leaves.end(),
+                     [](const GridLeaf &leaf) { return leaf.dtype == SPK_F32; });
+}
+
+void multiply_floats(Call &call, const Grid &grid, const GridArray &multiplier) {
+  apply(
+      call, grid,
+      [&](Scratch &scratch, const Rect &rect) { return load_floats(scratch, rect, multiplier); },
+      [&](Scratch &scratch, const Rect &rect, const float *factor) {
+        scale_rect(call.kernels(), scratch, grid, rect, factor);
+      },
+      [&](const float *factor) { scale_all(call, grid, factor); });
+}
+
+void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
+  auto load_factors = [&](Scratch &scratch, const Rect &rect) {
+    double *factors = scratch.take<double>(rect.count());
+    load(call.kernels(), rect, multiplier, factors);
+    return factors;
+  };
+  // Narrow times narrow is exact as a double; only a double times narrow has to be told.
+  const bool exact = multiplier.dtype == SPK_F64;
+  apply(
+      call, grid, load_factors,
+      [&](Scratch &scratch, const Rect &rect, const double *factor) {
+        scale_rect(call.kernels(), scratch, grid, rect, factor, exact);
+      },
+      [&](const double *factor) { scale_all(call, grid, factor, exact); });
 }
 
 }  // namespace
 
 void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &mask) {
-  auto load_keep = [&](const Rect &rect, uint8_t *keep) {
+  auto load_keep = [&](Scratch &scratch, const Rect &rect) {
+    auto *keep = scratch.take<uint8_t>(rect.count());
     load_mask(call.kernels(), rect, mask, sense == MaskSense::kPrune, keep);
+    return keep;
   };
-  apply<uint8_t>(
+  apply(
       call, grid, load_keep,
       [&](Scratch &scratch, const Rect &rect, const uint8_t *keep) {
         mask_rect(call.kernels(), scratch, grid, rect, keep, false);
@@ -37,17 +70,8 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {
-  auto load_factors = [&](const Rect &rect, double *factor) {
-    load(call.kernels(), rect, multiplier, factor);
-  };
-  // Narrow times narrow is exact as a double; only a double times narrow has to be told.
-  const bool exact = multiplier.dtype == SPK_F64;
-  apply<double>(
-      call, grid, load_factors,
-      [&](Scratch &scratch, const Rect &rect, const double *factor) {
-        scale_rect(call.kernels(), scratch, grid, rect, factor, exact);
-      },
-      [&](const double *factor) { scale_all(call, grid, factor, exact); });
+  if (are_all_floats(grid, multiplier)) return multiply_floats(call, grid, multiplier);
+  multiply_any(call, grid, multiplier);
 }
 
 }  // namespace spk

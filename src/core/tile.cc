@@ -60,6 +60,21 @@ void load(const Kernels &kernels, const Rect &rect, const GridArray &array, doub
   for_each_run(rect, array, size, convert_run);
 }
 
+const float *load_floats(Scratch &scratch, const Rect &rect, const GridArray &array) {
+  assert(array.dtype == SPK_F32);
+  if (is_row_major(rect, array)) {
+    return reinterpret_cast<const float *>(array.data + dot(rect.low, array.step));
+  }
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  float *local = scratch.take<float>(rect.count());
+  for_each_run(rect, array, kFloat,
+               [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
+                 const auto *numbers = reinterpret_cast<const float *>(from);
+                 for (int64_t i = 0; i < count; ++i) local[to + i] = numbers[i * (step / kFloat)];
+               });
+  return local;
+}
+
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
            bool past_caches) {
   const auto convert = kernels.from_double[index_of_dtype(array.dtype)];
@@ -332,11 +347,23 @@ const Factor *rearrange_factors(Scratch &scratch, const Factor *factor, WritePla
   return own;
 }
 
+using WriteKernel = void (*)(const ScaleArgs &args);
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const uint8_t * /*keep*/) {
+  return kernels.mask[index_of_dtype(dtype)];
+}
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const double * /*factor*/) {
+  return kernels.scale[index_of_dtype(dtype)];
+}
+WriteKernel kernel_by(const Kernels &kernels, [[maybe_unused]] int32_t dtype,
+                      const float * /*factor*/) {
+  assert(dtype == SPK_F32);
+  return kernels.scale_by_floats;
+}
+
 template <typename Factor>
 void apply_plan(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan, ScaleArgs args,
                 const std::byte *x, std::byte *y, const Factor *factor) {
-  const auto dtype = index_of_dtype(leaf.dtype);
-  const auto kernel = sizeof(Factor) == 1 ? kernels.mask[dtype] : kernels.scale[dtype];
+  const WriteKernel kernel = kernel_by(kernels, leaf.dtype, factor);
   const int64_t size = size_of(leaf.dtype);
   args.past_caches = args.past_caches && leaf.past_caches;
   args.n = plan[0].extent;
@@ -359,7 +386,7 @@ void apply_plan(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
   });
 }
 
-// Applies one factor a block (double, or a keep byte) to a box of blocks read from x, written to y.
+// Applies one factor a block (double, float, or a keep byte) to a box of blocks read from x, written to y.
 // `args` comes with what does not depend on the plan.
 template <typename Factor>
 void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
@@ -442,6 +469,11 @@ void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
   apply_rect(kernels, scratch, grid, rect, args, factor);
 }
 
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const float *factor) {
+  apply_rect(kernels, scratch, grid, rect, ScaleArgs{}, factor);
+}
+
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                const uint8_t *keep, bool is_cached) {
   ScaleArgs args{};
@@ -453,6 +485,10 @@ void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
   ScaleArgs args{};
   args.exact_product = exact;
   apply_all(call, grid, args, factor);
+}
+
+void scale_all(Call &call, const Grid &grid, const float *factor) {
+  apply_all(call, grid, ScaleArgs{}, factor);
 }
 
 void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {

@@ -13,6 +13,8 @@ namespace spk {
 // A local array from a caller's array, converted to double; and back, rounded once, if told so past
 // the caches (floats and doubles only).
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
+// A caller's floats as they are; where they lie, if that is how a local array does.
+const float *load_floats(Scratch &scratch, const Rect &rect, const GridArray &array);
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
            bool past_caches = false);
 // Does a caller's array hold the entries of a box as a local array does, but for the dtype?
@@ -45,6 +47,9 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const double *factor, bool exact = false);
+// The same by floats, if all leaves are floats.
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const float *factor);
 // `is_cached`: the box has just been read.
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                const uint8_t *keep, bool is_cached);
@@ -52,6 +57,7 @@ void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
 // The same for all blocks of a grid, in parallel; factors are row-major in its shape.
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
+void scale_all(Call &call, const Grid &grid, const float *factor);
 void mask_all(Call &call, const Grid &grid, const uint8_t *keep);
 
 // One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.

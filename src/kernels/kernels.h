@@ -75,7 +75,7 @@ struct ScaleArgs {
   int64_t x_row, y_row;  // bytes
   int64_t groups;        // of rows
   int64_t x_group, y_group;
-  const void *factor;                             // double, or keep bytes (non-zero = 1)
+  const void *factor;  // double, or what the kernel says, or keep bytes (non-zero = 1)
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
   int64_t ahead;     // bytes from a row to one that will be read soon after
@@ -281,6 +281,7 @@ struct Kernels {
   void (*roots)(double *values, int64_t n);
   void (*round_to_float)(double *values, int64_t n);
   void (*scale[kDtypes])(const ScaleArgs &args);
+  void (*scale_by_floats)(const ScaleArgs &args);  // floats times floats
   void (*mask[kDtypes])(const ScaleArgs &args);
   // Conversions of a row; `from_double` rounds once, to nearest even.
   void (*to_double[kDtypes])(const std::byte *x, int64_t n, int64_t step, double *out,

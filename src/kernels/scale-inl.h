@@ -8,6 +8,8 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/convert-inl.h"
 #include "kernels/rows-inl.h"
 
@@ -15,14 +17,25 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
+// The registers that products are computed in; factors are numbers of the same kind.
+template <class P>
+using Factor = hn::TFromD<typename P::Tag>;
+template <class P>
+inline constexpr auto kFactors = static_cast<int64_t>(hn::MaxLanes(typename P::Tag()));
+
 // x * f as a double.
 struct Product {
+  using Tag = D;
+  // Is a NaN times 1 the same bits?
+  static constexpr bool kKeepsNaN = false;
   static HWY_INLINE V Of(V x, V f) { return hn::Mul(x, f); }
 };
 
 // x * f rounded to odd, which a later rounding to fewer bits cannot tell from the exact product.
 // For x of at most 24 bits: the low half of Dekker's product tells whether the double is inexact.
 struct ExactProduct {
+  using Tag = D;
+  static constexpr bool kKeepsNaN = false;
   static HWY_INLINE V Of(V x, V f) {
     const D d;
     const hn::RebindToUnsigned<D> du;
@@ -43,33 +56,62 @@ struct ExactProduct {
   }
 };
 
-// A contiguous row of at least kN elements, times one factor.
+// Floats times floats: rounded once, as any product is.
+template <class DT>
+struct FloatProduct {
+  using Tag = DT;
+  static constexpr bool kKeepsNaN = true;
+  static HWY_INLINE hn::Vec<DT> Of(hn::Vec<DT> x, hn::Vec<DT> f) {
+    return hn::IfThenElse(hn::Eq(f, hn::Set(DT(), 1.0F)), x, hn::Mul(x, f));
+  }
+};
+
+// Elements for a product, and products of elements.
+template <class P, class T>
+HWY_INLINE auto LoadFor(const T *x) {
+  if constexpr (std::is_same_v<Factor<P>, double>) {
+    return Load(x);
+  } else {
+    return hn::LoadU(typename P::Tag(), x);
+  }
+}
+template <class P, class VT, class T>
+HWY_INLINE void StoreFor(VT product, T *y) {
+  if constexpr (std::is_same_v<Factor<P>, double>) {
+    Store(product, y);
+  } else {
+    hn::StoreU(product, typename P::Tag(), y);
+  }
+}
+
+// A contiguous row of at least a register, times one factor.
 template <class T, class P>
-HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
-  const D d;
-  const V f = hn::Set(d, factor);
-  const M alive = hn::Not(hn::Eq(f, hn::Zero(d)));
-  const auto scaled = [&](const T *from)
-                          HWY_ATTR { return hn::IfThenElseZero(alive, P::Of(Load(from), f)); };
+HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
+  const typename P::Tag d;
+  const auto f = hn::Set(d, factor);
+  const auto alive = hn::Not(hn::Eq(f, hn::Zero(d)));
+  const auto scaled = [&](const T *from) HWY_ATTR {
+    return hn::IfThenElseZero(alive, P::Of(LoadFor<P>(from), f));
+  };
   if (n % kLineOf<T> == 0) {
     for (int64_t i = 0; i < n; i += kLineOf<T>) {
       PrefetchAhead(x + i, ahead);
-      for (int64_t k = i; k < i + kLineOf<T>; k += kN) Store(scaled(x + k), y + k);
+      for (int64_t k = i; k < i + kLineOf<T>; k += kFactors<P>) StoreFor<P>(scaled(x + k), y + k);
     }
     return;
   }
   // The last register overlaps the one before, so it is read before anything is written.
-  const V last = scaled(x + n - kN);
-  PrefetchAhead(x + n - kN, ahead);
-  if (n <= 2 * kN) {
-    Store(scaled(x), y);
-    return Store(last, y + n - kN);
+  const auto last = scaled(x + n - kFactors<P>);
+  PrefetchAhead(x + n - kFactors<P>, ahead);
+  if (n <= 2 * kFactors<P>) {
+    StoreFor<P>(scaled(x), y);
+    return StoreFor<P>(last, y + n - kFactors<P>);
   }
-  for (int64_t i = 0; i + kN < n; i += kN) {
+  for (int64_t i = 0; i + kFactors<P> < n; i += kFactors<P>) {
     PrefetchAhead(x + i, ahead);
-    Store(scaled(x + i), y + i);
+    StoreFor<P>(scaled(x + i), y + i);
   }
-  Store(last, y + n - kN);
+  StoreFor<P>(last, y + n - kFactors<P>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -21,37 +21,37 @@ namespace HWY_NAMESPACE {
 // Any row, through registers filled element by element.
 template <class T, class P>
 HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                              double factor) {
-  const V f = hn::Set(D(), factor);
-  for (int64_t i = 0; i < n; i += kN) {
-    const int64_t left = HWY_MIN(n - i, kN);
-    HWY_ALIGN T in[kN] = {};
-    HWY_ALIGN T out[kN];
+                              Factor<P> factor) {
+  const auto f = hn::Set(typename P::Tag(), factor);
+  for (int64_t i = 0; i < n; i += kFactors<P>) {
+    const int64_t left = HWY_MIN(n - i, kFactors<P>);
+    HWY_ALIGN T in[kFactors<P>] = {};
+    HWY_ALIGN T out[kFactors<P>];
     for (int64_t k = 0; k < left; ++k) in[k] = x[(i + k) * x_step];
-    Store(P::Of(Load(in), f), out);
+    StoreFor<P>(P::Of(LoadFor<P>(in), f), out);
     for (int64_t k = 0; k < left; ++k) y[(i + k) * y_step] = out[k];
   }
 }
 
-// Up to kN elements with a factor each, through registers filled element by element.
+// Up to a register of elements with a factor each, through registers filled element by element.
 template <class T, class P>
 HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                            const double *factor, int64_t factor_step) {
-  HWY_ALIGN T in[kN] = {};
-  HWY_ALIGN double f[kN] = {};
-  HWY_ALIGN T out[kN];
+                            const Factor<P> *factor, int64_t factor_step) {
+  HWY_ALIGN T in[kFactors<P>] = {};
+  HWY_ALIGN Factor<P> f[kFactors<P>] = {};
+  HWY_ALIGN T out[kFactors<P>];
   for (int64_t k = 0; k < n; ++k) in[k] = x[k * x_step];
   for (int64_t k = 0; k < n; ++k) f[k] = factor[k * factor_step];
-  Store(P::Of(Load(in), hn::Load(D(), f)), out);
+  StoreFor<P>(P::Of(LoadFor<P>(in), hn::Load(typename P::Tag(), f)), out);
   for (int64_t k = 0; k < n; ++k) {
-    const T kept = f[k] == 1.0 ? in[k] : out[k];
-    y[k * y_step] = f[k] == 0.0 ? T{} : kept;
+    const T kept = f[k] == 1 ? in[k] : out[k];
+    y[k * y_step] = f[k] == 0 ? T{} : kept;
   }
 }
 
-// A contiguous row of at least kN elements, times one factor.
+// A contiguous row of at least a register of elements, times one factor.
 template <class T, class P>
-HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, double factor, int64_t ahead) {
+HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
   if constexpr (Narrow<T>::kInFloats) {
     if (n >= kNarrow) {
       NarrowFactors<T> narrow;
@@ -64,11 +64,11 @@ HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, double factor, i
 
 // One factor for the whole row.
 template <class T, class P>
-HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n, double factor,
-                         int64_t ahead) {
-  if (factor == 1.0) return CopyRow(x, x_step, y, y_step, n);
-  const bool contiguous = x_step == 1 && y_step == 1 && n >= kN;
-  if (factor == 0.0 && (n >= kLongRow || !contiguous)) return ZeroRow(y, y_step, n);
+HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
+                         Factor<P> factor, int64_t ahead) {
+  if (factor == 1) return CopyRow(x, x_step, y, y_step, n);
+  const bool contiguous = x_step == 1 && y_step == 1 && n >= kFactors<P>;
+  if (factor == 0 && (n >= kLongRow || !contiguous)) return ZeroRow(y, y_step, n);
   if (contiguous) return ScaleContiguousRow<T, P>(x, y, n, factor, ahead);
   ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
 }
@@ -100,30 +100,33 @@ HWY_INLINE bool HasNaN(const T *x) {
   return !hn::AllFalse(d, any);
 }
 
-// kCount elements, a multiple of kN, with a factor each, unless a NaN is among them: returns
-// whether they are done.
+// kCount elements, whole registers, with a factor each, unless a NaN is among them whose bits a
+// factor of 1 would not keep: returns whether they are done.
 template <int64_t kCount, class P, class T>
-HWY_INLINE bool ScaleRegisters(const T *x, T *y, const double *factor, int64_t ahead) {
+HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t ahead) {
+  const typename P::Tag d;
   PrefetchAhead(x, ahead);
-  if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
-  for (int64_t i = 0; i < kCount; i += kN) {
-    const V f = hn::LoadU(D(), factor + i);
-    Store(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(D())), P::Of(Load(x + i), f)), y + i);
+  if constexpr (!P::kKeepsNaN) {
+    if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
+  }
+  for (int64_t i = 0; i < kCount; i += kFactors<P>) {
+    const auto f = hn::LoadU(d, factor + i);
+    StoreFor<P>(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), P::Of(LoadFor<P>(x + i), f)), y + i);
   }
   return true;
 }
 
-// A factor for each element of a contiguous row. Factor 1 is exact for all but NaN, whose bits it
-// must keep; returns how far it came, which is up to the first NaN or the tail.
+// A factor for each element of a contiguous row; returns how far it came, which is up to the tail
+// or a NaN whose bits must be kept.
 template <class T, class P>
-HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *factor,
+HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> *factor,
                                    int64_t ahead) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
     if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, ahead)) break;
   }
-  for (; i + kN <= n; i += kN) {
-    if (!ScaleRegisters<kN, P>(x + i, y + i, factor + i, ahead)) break;
+  for (; i + kFactors<P> <= n; i += kFactors<P>) {
+    if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, ahead)) break;
   }
   return i;
 }
@@ -131,13 +134,13 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const double *fa
 // A factor for each element of the row.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                              const double *factor, int64_t factor_step, int64_t ahead) {
+                              const Factor<P> *factor, int64_t factor_step, int64_t ahead) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
   int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, ahead) : 0;
   while (i < n) {
-    ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kN),
+    ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kFactors<P>),
                     factor + i * factor_step, factor_step);
-    i += kN;
+    i += kFactors<P>;
     if (contiguous && i < n) {
       i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, ahead);
     }
@@ -146,10 +149,10 @@ HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, 
 
 // Rows of a few elements that follow each other: a run of elements with repeated factors.
 template <class T, class P>
-HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const double *factor,
+HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const Factor<P> *factor,
                                 int64_t factor_row, int64_t ahead) {
   constexpr int64_t kRepeated = 512;
-  HWY_ALIGN double repeated[kRepeated];
+  HWY_ALIGN Factor<P> repeated[kRepeated];
   const int64_t at_once = kRepeated / n;
   for (int64_t row = 0; row < rows; row += at_once) {
     const int64_t count = HWY_MIN(rows - row, at_once);
@@ -160,37 +163,42 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
-// The same, kN rows at a time, with factors picked from a register.
+// The same, a register of rows at a time, with factors picked from it.
+template <class P>
 class PickedRows {
  public:
-  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(D(), n, pick_); }
+  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(Tag(), n, pick_); }
 
   // Returns how many rows have been scaled.
-  template <class T, class P>
-  HWY_INLINE int64_t Scale(const T *x, T *y, int64_t rows, const double *factor,
+  template <class T>
+  HWY_INLINE int64_t Scale(const T *x, T *y, int64_t rows, const Factor<P> *factor,
                            int64_t ahead) const {
-    const D d;
-    const V zero = hn::Zero(d);
+    const Tag d;
+    const auto zero = hn::Zero(d);
     int64_t row = 0;
-    for (; row + kN <= rows; row += kN, x += kN * n_, y += kN * n_) {
-      const V factors = hn::LoadU(d, factor + row);
-      // Rows times 1 keep the bits of NaN.
-      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1.0))))) {
-        ScaleTinyRows<T, P>(x, y, n_, kN, factor + row, 1, ahead);
-        continue;
+    for (; row + kFactors<P> <= rows;
+         row += kFactors<P>, x += kFactors<P> * n_, y += kFactors<P> * n_) {
+      const auto factors = hn::LoadU(d, factor + row);
+      if constexpr (!P::kKeepsNaN) {
+        if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
+          ScaleTinyRows<T, P>(x, y, n_, kFactors<P>, factor + row, 1, ahead);
+          continue;
+        }
       }
       for (int64_t k = 0; k < n_; ++k) {
-        PrefetchAhead(x + k * kN, ahead);
-        const V f = hn::TableLookupLanes(factors, pick_[k]);
-        const V product = P::Of(Load(x + k * kN), f);
-        Store(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kN);
+        PrefetchAhead(x + k * kFactors<P>, ahead);
+        const auto f = hn::TableLookupLanes(factors, pick_[k]);
+        const auto product = P::Of(LoadFor<P>(x + k * kFactors<P>), f);
+        StoreFor<P>(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kFactors<P>);
       }
     }
     return row;
   }
 
  private:
-  using Picks = decltype(hn::SetTableIndices(D(), static_cast<const int64_t *>(nullptr)));
+  using Tag = typename P::Tag;
+  using Index = hn::TFromD<hn::RebindToSigned<Tag>>;
+  using Picks = decltype(hn::SetTableIndices(Tag(), static_cast<const Index *>(nullptr)));
 
   int64_t n_;
   Picks pick_[kMostPicked];
@@ -201,32 +209,32 @@ HWY_NOINLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
   for (int64_t group = 0; group < args.groups; ++group) {
     ScaleTinyRows<T, P>(reinterpret_cast<const T *>(args.x + group * args.x_group),
                         reinterpret_cast<T *>(args.y + group * args.y_group), args.n, args.rows,
-                        static_cast<const double *>(args.factor) + group * args.factor_group,
+                        static_cast<const Factor<P> *>(args.factor) + group * args.factor_group,
                         args.factor_row, args.ahead);
   }
 }
 
 template <class T, class P>
 HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
-  const PickedRows picked(args.n);
+  const PickedRows<P> picked(args.n);
   for (int64_t group = 0; group < args.groups; ++group) {
     const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
     T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
-    const double *factor = static_cast<const double *>(args.factor) + group * args.factor_group;
-    const int64_t done = picked.Scale<T, P>(x, y, args.rows, factor, args.ahead);
+    const auto *factor = static_cast<const Factor<P> *>(args.factor) + group * args.factor_group;
+    const int64_t done = picked.template Scale<T>(x, y, args.rows, factor, args.ahead);
     ScaleTinyRows<T, P>(x + done * args.n, y + done * args.n, args.n, args.rows - done,
                         factor + done, 1, args.ahead);
   }
 }
 
-// Rows of kCount elements, a multiple of kN, with a factor for each element.
+// Rows of kCount elements, whole registers, with a factor for each element.
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t ahead = args.ahead;
-  ForEachRow<T, double>(args, [ahead](const T *x, T *y, const double *factor) HWY_ATTR {
+  ForEachRow<T, Factor<P>>(args, [ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
     if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, ahead)))) return;
-    for (int64_t i = 0; i < kCount; i += kN) {
-      ScaleSome<T, P>(x + i, 1, y + i, 1, kN, factor + i, 1);
+    for (int64_t i = 0; i < kCount; i += kFactors<P>) {
+      ScaleSome<T, P>(x + i, 1, y + i, 1, kFactors<P>, factor + i, 1);
     }
   });
 }
@@ -234,37 +242,39 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   if (FollowEachOther<T>(args)) {
-    if constexpr (kPicks) {
-      const bool many = args.rows >= kN && args.factor_row == 1;
+    if constexpr (kFactors<P> >= 4) {
+      const bool many = args.rows >= kFactors<P> && args.factor_row == 1;
       if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
     }
-    if (args.n < kN) return ScaleGroupsOfTinyRows<T, P>(args);
+    if (args.n < kFactors<P>) return ScaleGroupsOfTinyRows<T, P>(args);
   }
-  switch (KindOfRows<T>(args, kN)) {
+  switch (KindOfRows<T>(args, kFactors<P>)) {
     case Rows::kShort:
       if constexpr (Narrow<T>::kInFloats) {
         if (args.n >= kNarrow) return ScaleNarrowRows<T, P>(args);
       }
-      return ForEachRow<T, double>(
-          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor) HWY_ATTR {
-            if (HWY_UNLIKELY(*factor == 1.0)) return CopyRow(x, 1, y, 1, n);
+      return ForEachRow<T, Factor<P>>(
+          args,
+          [n = args.n, ahead = args.ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+            if (HWY_UNLIKELY(*factor == 1)) return CopyRow(x, 1, y, 1, n);
             ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
           });
     case Rows::kElements:
-      if (args.n == kN) return ScaleRowsOfRegisters<kN, T, P>(args);
+      if (args.n == kFactors<P>) return ScaleRowsOfRegisters<kFactors<P>, T, P>(args);
       if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
-      return ForEachRow<T, double>(
-          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const double *factor)
+      return ForEachRow<T, Factor<P>>(
+          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const Factor<P> *factor)
                     HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });
     case Rows::kAny:
-      return ForEachRow<T, double>(args, [&](const T *x, T *y, const double *factor) HWY_ATTR {
-        if (args.factor_step == 0) {
-          ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.ahead);
-        } else {
-          ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
-                              args.ahead);
-        }
-      });
+      return ForEachRow<T, Factor<P>>(
+          args, [&](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+            if (args.factor_step == 0) {
+              ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.ahead);
+            } else {
+              ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
+                                  args.ahead);
+            }
+          });
   }
 }
 
@@ -277,11 +287,19 @@ void Scale(const ScaleArgs &args) {
   ScaleRows<T, Product>(args);
 }
 
+// Registers hold up to kLanes floats, as many as a short row: 4 do not fill those of 8.
+void ScaleByFloats(const ScaleArgs &args) {
+  const bool tiny = args.n < kLanes && !FollowEachOther<float>(args);
+  if (tiny) return ScaleRows<float, FloatProduct<hn::CappedTag<float, 4>>>(args);
+  ScaleRows<float, FloatProduct<hn::CappedTag<float, kLanes>>>(args);
+}
+
 void FillScale(Kernels *table) {
   table->scale[kF32] = Scale<float>;
   table->scale[kF64] = Scale<double>;
   table->scale[kF16] = Scale<F16>;
   table->scale[kBf16] = Scale<Bf16>;
+  table->scale_by_floats = ScaleByFloats;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -383,6 +383,101 @@ static void products_with_double_multipliers_are_rounded_once(void **state) {
   assert_int_equal(product16(SPK_BF16, 0x40a0, F64(factor)), 0x3f81);
 }
 
+/* Floats against the processor's product, whose NaN may have other bits. */
+enum { kScaledRows = 21, kMostScaled = 35, kScaledPitch = kMostScaled + 2 };
+
+static float multiplier_of(int64_t block) {
+  const float some[] = {1, 0.1f, 0, -3, 1, -0.0f, 0x1p-20f, 7, INFINITY, 0.7f, NAN};
+  return some[block % COUNT(some)];
+}
+
+static uint32_t element_bits(int64_t i) {
+  const uint32_t some[] = {0x3f9d70a4, 0xc0490fdb, 0x7f800001, 0x00000003, 0x80000000,
+                           0x7f800000, 0xffc12345, 0x00800001, 0x7f7fffff, 0x2edbe6ff,
+                           0xbdcccccd, 0x40400000, 0x42f6e979};
+  return some[i * 5 % COUNT(some)];
+}
+
+static void check_product(float got, float x, float factor) {
+  const volatile float product = x * factor;
+  if (factor == 0) {
+    assert_int_equal(bits_of(got), 0);
+  } else if (factor == 1) {
+    assert_int_equal(bits_of(got), bits_of(x));
+  } else if (isnan(product)) {
+    assert_true(isnan(got));
+  } else {
+    assert_int_equal(bits_of(got), bits_of(product));
+  }
+}
+
+/* Rows `pitch` apart. */
+static void check_scaled_rows(int64_t n, int64_t pitch, bool as_doubles) {
+  float was[kScaledRows * kScaledPitch], x[kScaledRows * kScaledPitch];
+  float floats[kScaledRows];
+  double doubles[kScaledRows];
+  for (int64_t i = 0; i < COUNT(x); ++i) was[i] = x[i] = float_of(element_bits(i));
+  for (int64_t b = 0; b < kScaledRows; ++b) doubles[b] = floats[b] = multiplier_of(b);
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kScaledRows, (int)n, (int)pitch);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(1, n));
+  const spk_buffer multiplier = as_doubles ? F64(doubles) : F32(floats);
+  assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &multiplier));
+  spk_block_release(block);
+  for (int64_t i = 0; i < COUNT(x); ++i) {
+    const bool inside = i / pitch < kScaledRows && i % pitch < n;
+    const float factor = inside ? floats[i / pitch] : 1;
+    check_product(x[i], was[i], factor);
+  }
+}
+
+static void rows_of_floats_of_any_length(void **state) {
+  (void)state;
+  for (int64_t n = 1; n <= kMostScaled; ++n) {
+    for (int as_doubles = 0; as_doubles < 2; ++as_doubles) {
+      check_scaled_rows(n, n, as_doubles);
+      check_scaled_rows(n, kScaledPitch, as_doubles);
+    }
+  }
+}
+
+/* Elements side by side, each with a multiplier, also where multipliers lie farther apart. */
+static void floats_with_a_multiplier_each(void **state) {
+  (void)state;
+  enum { kRows = 5, kColumns = 53 };
+  float was[kRows * kColumns], x[kRows * kColumns], factors[kRows * kColumns];
+  for (int64_t i = 0; i < COUNT(x); ++i) {
+    was[i] = float_of(element_bits(i));
+    factors[i] = multiplier_of(i);
+  }
+  const char *texts[] = {"(5,53)", "(53,5):(1,53)"};
+  for (int64_t t = 0; t < COUNT(texts); ++t) {
+    memcpy(x, was, sizeof x);
+    spk_block *block = blocks_of(SPK_F32, texts[t], NO_DIMS);
+    assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &F32(factors)));
+    spk_block_release(block);
+    for (int64_t i = 0; i < COUNT(x); ++i) {
+      const int64_t row = i / kColumns;
+      const int64_t column = i % kColumns;
+      check_product(x[i], was[i], factors[t == 0 ? i : column * kRows + row]);
+    }
+  }
+}
+
+static void multipliers_of_floats_and_doubles_coupled(void **state) {
+  (void)state;
+  float x[] = {3, 5};
+  double y[] = {3, 5};
+  float factors[] = {0.1f, 0};
+  spk_block *block =
+      coupled_blocks(blocks_of(SPK_F32, "(2)", NO_DIMS), blocks_of(SPK_F64, "(2)", NO_DIMS), NULL);
+  const spk_buffer leaves[] = {F32(x), F64(y)};
+  assert_ok(spk_block_apply_multiplier(NULL, block, leaves, NULL, 2, &F32(factors)));
+  assert_f32(x, 3 * 0.1f, 0);
+  assert_f64(y, 3 * (double)0.1f, 0);
+  spk_block_release(block);
+}
+
 static void f64_products(void **state) {
   (void)state;
   double x[] = {3, DBL_MAX, 0x1p-1074, NAN};
@@ -500,6 +595,9 @@ int main(void) {
       TEST(nan_times_a_number_stays_nan),
       TEST(f32_products_are_rounded_once_to_even),
       TEST(products_with_double_multipliers_are_rounded_once),
+      TEST(rows_of_floats_of_any_length),
+      TEST(floats_with_a_multiplier_each),
+      TEST(multipliers_of_floats_and_doubles_coupled),
       TEST(f64_products),
       TEST(multipliers_of_couplings_go_into_other_buffers),
       TEST(large_blocks_are_scaled_whole),
