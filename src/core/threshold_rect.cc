@@ -19,9 +19,21 @@ bool are_single_rows(const GridLeaf &leaf) {
   return leaf.along && leaf.run == leaf.numel() && leaf.run >= kLeastInRow;
 }
 
-ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, bool doubles) {
+// Are blocks rows of 2 or 4 elements, one after the other? Their sums run across them.
+bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
+  const int64_t size = size_of(leaf.dtype);
+  if (leaf.along || (plan.rows != 2 && plan.rows != 4)) return false;
+  for (int64_t r = 1; r < plan.rows; ++r) {
+    if (plan.row[r] != plan.row[0] + r * size) return false;
+  }
+  return plan.blocks[0].step[0] == plan.rows * size;
+}
+
+ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,
+                           bool doubles) {
   const auto *along = are_single_rows(leaf) ? how.rows : how.along;
-  return (leaf.along ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
+  const bool is_row = leaf.along || are_tiny_rows(leaf, plan);
+  return (is_row ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
 
 // Do blocks lie as the kernels want them?
@@ -29,6 +41,7 @@ bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
   const NestDim &inner = plan.blocks[0];
   if (!has_dense_results(plan)) return false;
   const int64_t size = size_of(leaf.dtype);
+  if (are_tiny_rows(leaf, plan)) return inner.extent >= kLanes;
   if (!leaf.along) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }
@@ -58,9 +71,10 @@ LocalThresholds local_thresholds(const Kernels &kernels, Scratch &scratch, const
 
 int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, int64_t ahead,
             const RectThresholds &how, const LocalThresholds &thresholds) {
-  const ThresholdKernel kernel = kernel_for(how, leaf, thresholds.are_doubles());
+  const ThresholdKernel kernel = kernel_for(how, leaf, plan, thresholds.are_doubles());
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
+  if (are_tiny_rows(leaf, plan)) args.blocks.n = plan.rows;
   args.to_y = leaf.y - leaf.x;
   args.blocks.ahead = ahead;
   args.threshold_scale = how.scale;
@@ -80,7 +94,8 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 Tiling threshold_tiles(const Grid &grid, const RectThresholds &how) {
   const GridLeaf &leaf = grid.leaves[0];
   const bool in_one_go = is_suitable(grid) && are_single_rows(leaf) &&
-                         kernel_for(how, leaf, false) && is_suitable(leaf, leaf.reduce);
+                         kernel_for(how, leaf, leaf.reduce, false) &&
+                         is_suitable(leaf, leaf.reduce);
   if (!in_one_go) return grid.tiles();
   return Tiling(grid.shape, leaf.grid_x, grid.numel_per_block,
                 streamed_elements(grid.numblk() * grid.numel_per_block));
@@ -90,7 +105,6 @@ bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, 
                     const RectThresholds &how, int64_t *alive) {
   if (!is_suitable(grid)) return false;
   const GridLeaf &leaf = grid.leaves[0];
-  if (!kernel_for(how, leaf, false)) return false;
   const Scratch::Frame frame(scratch);
   ScratchMemory memory(&scratch);
   std::optional<ReducePlan> own;  // of a box at the edge
@@ -100,7 +114,7 @@ bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, 
                          &memory);
   }
   const ReducePlan &plan = is_tile ? leaf.reduce : *own;
-  if (!is_suitable(leaf, plan)) return false;
+  if (!is_suitable(leaf, plan) || !kernel_for(how, leaf, plan, false)) return false;
   const LocalThresholds thresholds = local_thresholds(kernels, scratch, rect, how.array);
   *alive = run(leaf, plan, rect.low, is_tile ? leaf.ahead : 0, how, thresholds);
   return true;

@@ -83,8 +83,8 @@ struct ScaleArgs {
 };
 
 // Small blocks are thresholded while they are near: across rows those of up to so many elements, a
-// multiple of kLanes of them side by side; along rows those of kLanes and up to so many elements,
-// at least kLanes of them one after the other.
+// multiple of kLanes of them side by side; along rows those of 2, 4, or kLanes and up to so many
+// elements, at least kLanes of them one after the other.
 inline constexpr int64_t kMostRowsAcross = 4;
 inline constexpr int64_t kMostAlong = 15;
 // Blocks of one row of at least and at most so many elements are read while others are written.

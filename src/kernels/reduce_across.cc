@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
+#include "kernels/tiny-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -105,26 +106,46 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
   }
 }
 
-// Few rows of neighbours that fill registers: what AddRows would find out for each is known.
-template <class T, class Op>
+// Few rows, of kCount elements each that lie beside those of the next block: what AddRows would find
+// out for each is known.
+template <int64_t kCount, class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const std::byte *x = args.x + o * args.outer.step;
-    for (int64_t j = 0; j < args.inner.count; j += kN) {
-      const int64_t at = o * args.outer.out + j;
+    const int64_t first = o * args.outer.out;
+    int64_t j = 0;
+    for (; j + kN <= args.inner.count; j += kN, x += kN * args.inner.step) {
       Accumulator<Op> acc;
-      if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + at);
-      for (int64_t r = 0; r < rows; ++r) {
-        acc.Add(Load(reinterpret_cast<const T *>(x + args.row[r]) + j), with);
+      if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + first + j);
+      for (int64_t r = 0; r < rows; r += kCount) {
+        V element[kCount];
+        LoadTiny<kCount>(reinterpret_cast<const T *>(x + args.row[r]), element);
+        for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);
       }
       TakeRoot(args, &acc);
-      hn::StoreU(acc.sum, d, args.sum + at);
-      if constexpr (Op::kCompensated) hn::StoreU(acc.error, d, args.error + at);
+      hn::StoreU(acc.sum, d, args.sum + first + j);
+      if constexpr (Op::kCompensated) hn::StoreU(acc.error, d, args.error + first + j);
+    }
+    if (j < args.inner.count) {
+      const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
+      AddRows<1, T, Op>(args, x, step, args.inner.count - j, {0, rows, first + j},
+                        RowsAhead(args, 0, rows, rows));
     }
   }
+}
+
+// Are rows of a block `n` elements each, which lie beside those of the next block?
+template <class T>
+HWY_INLINE bool HasRowsOf(const ReduceArgs &args, int64_t n) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  if (args.inner.step != n * kSize || args.rows % n != 0) return false;
+  for (int64_t r = 0; r < args.rows; ++r) {
+    if (args.row[r] != args.row[r / n * n] + r % n * kSize) return false;
+  }
+  return true;
 }
 
 template <bool kContiguous, class T, class Op>
@@ -139,8 +160,16 @@ HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
     if (contiguous && args.rows <= kRowsAtOnce && args.inner.count % kN == 0) {
-      if (args.rows == 2) return ReduceFewRows<T, Op>(args, 2);
-      return ReduceFewRows<T, Op>(args, args.rows);
+      if (args.rows == 2) return ReduceFewRows<1, T, Op>(args, 2);
+      return ReduceFewRows<1, T, Op>(args, args.rows);
+    }
+    if constexpr (kHasTiny) {
+      if (args.rows <= 2 * kRowsAtOnce && HasRowsOf<T>(args, 2)) {
+        return ReduceFewRows<2, T, Op>(args, args.rows);
+      }
+      if (args.rows <= 4 * kRowsAtOnce && HasRowsOf<T>(args, 4)) {
+        return ReduceFewRows<4, T, Op>(args, args.rows);
+      }
     }
     if (contiguous) return ReduceBoxes<true, T, Op>(args);
   }

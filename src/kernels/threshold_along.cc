@@ -15,6 +15,7 @@
 #include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
+#include "kernels/tiny-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -101,6 +102,7 @@ class BlocksAlong {
   using DV = typename Verdict::DV;
   using Picks = decltype(hn::SetTableIndices(
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
+  static constexpr bool kIsTiny = kLength == 2 || kLength == 4;
   struct Judged {
     hn::Vec<DV> verdict;
     bool is_usual;
@@ -110,6 +112,22 @@ class BlocksAlong {
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
   HWY_INLINE V Squares(const T *x) const {
+    if constexpr (kIsTiny) {
+      return SquaresOfElements(x);
+    } else {
+      return SquaresInLanes(x);
+    }
+  }
+  // Tiny blocks are summed one element after the other.
+  HWY_INLINE V SquaresOfElements(const T *x) const {
+    V element[kLength];
+    LoadTiny<kLength>(x, element);
+    V squares = hn::Zero(D());
+    // Exact products: fused or not, the same sum.
+    for (int64_t k = 0; k < kLength; ++k) squares = hn::MulAdd(element[k], element[k], squares);
+    return squares;
+  }
+  HWY_INLINE V SquaresInLanes(const T *x) const {
     const int64_t first = kLength == 0 ? tail_.first : Tail<SumSquares>::FirstRegister(kLength);
     Lanes<SumSquares> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
@@ -181,6 +199,8 @@ HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
 template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdAlong(const ThresholdArgs &args, const Op &op) {
   constexpr int64_t kKernel = 9;  // 3x3
+  if (args.blocks.n == 2) return ThresholdRowsOf<2, T, L>(args, op);
+  if (args.blocks.n == 4) return ThresholdRowsOf<4, T, L>(args, op);
   if (args.blocks.n == kLanes) return ThresholdRowsOf<kLanes, T, L>(args, op);
   if (args.blocks.n == kKernel) return ThresholdRowsOf<kKernel, T, L>(args, op);
   return ThresholdRowsOf<0, T, L>(args, op);

@@ -316,6 +316,91 @@ static void each_f64_block_has_its_own_scale(void **state) {
   spk_block_release(block);
 }
 
+/* Blocks whose rows of a few elements lie beside those of the next block, with a gap after each row
+ * of the view. Elements are integers that all dtypes have; no two of a block are alike. */
+enum { kTinyGap = 3, kMostTiny = 48000 };
+
+static int tiny_element(int64_t i) {
+  return (int)(i * 37 % 127) - 63;
+}
+
+static void store_tiny(int32_t dtype, int64_t count, void *to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int value = tiny_element(i);
+    if (dtype == SPK_F64) ((double *)to)[i] = value;
+    if (dtype == SPK_F32) ((float *)to)[i] = (float)value;
+    if (dtype == SPK_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits_of((float)value) >> 16);
+    if (dtype == SPK_F16) {
+      int exponent = 0;
+      const double mantissa = frexp(abs(value), &exponent);
+      const int bits = value ? (exponent + 14) << 10 | (int)((2 * mantissa - 1) * 1024) : 0;
+      ((uint16_t *)to)[i] = (uint16_t)(bits | (value < 0 ? 0x8000 : 0));
+    }
+  }
+}
+
+static double tiny_norm(double p, int high, int wide, int64_t first, int64_t pitch) {
+  double sum = 0;
+  double least = INFINITY;
+  double most = 0;
+  for (int i = 0; i < high * wide; ++i) {
+    const double x = abs(tiny_element(first + i / wide * pitch + i % wide));
+    sum += p == 0 ? x != 0 : p == 1 ? x : x * x;
+    least = fmin(least, x);
+    most = fmax(most, x);
+  }
+  if (isinf(p)) return p > 0 ? most : least;
+  return p == 2 ? sqrt(sum) : sum;
+}
+
+static void check_tiny(int32_t dtype, int high, int wide, int down, int across) {
+  static uint64_t x[kMostTiny];
+  static double doubles[kMostTiny];
+  static float floats[kMostTiny];
+  const int64_t pitch = (int64_t)across * wide + kTinyGap;
+  const int64_t count = pitch * down * high;
+  assert_true(count <= kMostTiny);
+  store_tiny(dtype, count, x);
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", down * high, across * wide, (int)pitch);
+  spk_block *block = blocks_of(dtype, text, DIMS(high, wide));
+  const spk_buffer leaf = {x, count, dtype, SPK_LAYOUT_VIEW, NULL};
+  const bool is_double = dtype == SPK_F64;
+  const spk_buffer out = {is_double ? (void *)doubles : (void *)floats, (int64_t)down * across,
+                          is_double ? SPK_F64 : SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const double ps[] = {0, 1, 2, INFINITY, -INFINITY};
+  for (int i = 0; i < COUNT(ps); ++i) {
+    assert_ok(spk_block_norms(NULL, block, &leaf, 1, ps[i], &out));
+    for (int b = 0; b < down * across; ++b) {
+      const int64_t first = b / across * high * pitch + (int64_t)(b % across) * wide;
+      const double want = tiny_norm(ps[i], high, wide, first, pitch);
+      if (is_double) {
+        assert_true(fabs(doubles[b] - want) <= 2 * DBL_EPSILON * want);
+      } else {
+        assert_f32(floats + b, (float)want);
+      }
+    }
+  }
+  spk_block_release(block);
+}
+
+static void blocks_with_rows_of_a_few_elements(void **state) {
+  (void)state;
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  const int heights[] = {1, 2, 3, 4, 8, 9, 17};
+  const int counts[] = {1, 7, 8, 45, 300};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    for (int h = 0; h < COUNT(heights); ++h) {
+      for (int wide = 2; wide <= 5; ++wide) {
+        for (int c = 0; c < COUNT(counts); ++c) {
+          check_tiny(dtypes[d], heights[h], wide, 1, counts[c]);
+          check_tiny(dtypes[d], heights[h], wide, 3, counts[c] / 3 + 1);
+        }
+      }
+    }
+  }
+}
+
 /* --- couplings and scopes ------------------------------------------------------------------ */
 
 static void norms_of_a_coupling_run_over_all_members(void **state) {
@@ -480,6 +565,7 @@ int main(void) {
       TEST(layout_of_the_buffer_may_differ_from_the_view),
       TEST(each_f64_block_has_its_own_scale),
       TEST(large_blocks_and_many_blocks),
+      TEST(blocks_with_rows_of_a_few_elements),
       TEST(more_blocks_than_one_box_holds),
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),

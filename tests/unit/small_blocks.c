@@ -248,12 +248,12 @@ static void hard_thresholds_of_stacked_blocks(void **state) {
 
 static void soft_thresholds_of_short_rows(void **state) {
   (void)state;
-  check_sizes(kMostStacked + 1, kMostElements, false, true);
+  check_sizes(2, kMostElements, false, true);
 }
 
 static void hard_thresholds_of_short_rows(void **state) {
   (void)state;
-  check_sizes(kMostStacked + 1, kMostElements, false, false);
+  check_sizes(2, kMostElements, false, false);
 }
 
 /* Boxes are larger in large tensors. */
