@@ -24,6 +24,6 @@ sh tests/debian_packages.sh g++ cmake ninja-build pkg-config libhwy-dev libtbb-d
 # In the folder of the release build, whose library serves.
 cmake --preset release -DSPARSEKIT_BINDINGS=all -DSPARSEKIT_BINDINGS_REQUIRED=ON
 cmake --build build/release
-ctest --test-dir build/release --output-on-failure -L bindings
+ctest --test-dir build/release --output-on-failure -j "$(nproc)" -L bindings
 
 sh bindings/python/test_wheel.sh build/wheel

@@ -14,8 +14,8 @@ check() {
   shift
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPARSEKIT_WARNINGS_AS_ERRORS=ON "$@"
   cmake --build "$build"
-  ctest --test-dir "$build" --output-on-failure -R '^(unit_|executors|context|c_|consumer_)' \
-    -E consumer_add_subdirectory  # builds a library of its own, always the same
+  ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
+    -R '^(unit_|executors|context|c_|consumer_)' -E consumer_add_subdirectory  # builds a library of its own, always the same
 }
 check without-tbb -DSPARSEKIT_WITH_TBB=OFF
 check without-openmp -DSPARSEKIT_WITH_OPENMP=OFF
@@ -24,4 +24,4 @@ check serial -DSPARSEKIT_WITH_TBB=OFF -DSPARSEKIT_WITH_OPENMP=OFF
 echo "== tsan"
 cmake --preset tsan
 cmake --build build/tsan
-ctest --preset tsan
+ctest --preset tsan -j "$(nproc)"

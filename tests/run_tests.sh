@@ -13,7 +13,7 @@ run() {
   echo "== $1"
   cmake --preset "$1" -DSPARSEKIT_BINDINGS="$2" -DSPARSEKIT_BINDINGS_REQUIRED=ON
   cmake --build "build/$1"
-  ctest --test-dir "build/$1" --output-on-failure
+  ctest --test-dir "build/$1" --output-on-failure -j "$(nproc)"
 }
 run release python
 run asan c

@@ -9,8 +9,8 @@
 namespace bench {
 namespace {
 
-void read_in_pieces(const Setting &setting, int64_t numel) {
-  const auto *x = static_cast<const std::byte *>(setting.pool.work());
+void read_in_pieces(const Setting &setting, const void *tensor, int64_t numel) {
+  const auto *x = static_cast<const std::byte *>(tensor);
   const int64_t size = setting.pool.dtype().size;
   for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
     static std::atomic<uint64_t> seen;
@@ -29,15 +29,35 @@ Trial limit_trial(const Setting &setting, int64_t numel, int times,
 
 // As norms do.
 Trial reading(const Setting &setting, int64_t numel) {
-  return limit_trial(setting, numel, 1, [setting, numel] { read_in_pieces(setting, numel); });
+  return limit_trial(setting, numel, 1,
+                     [setting, numel] { read_in_pieces(setting, setting.pool.work(), numel); });
 }
 
-// As blocks larger than caches need it, and elements, whose thresholds are checked first.
+const Sweep &sweep_of(const Setting &setting, int64_t numel, bool by_another) {
+  return setting.sweeps.fastest(setting.pool, setting.execution, numel * setting.pool.dtype().size,
+                                by_another);
+}
+
+// As blocks larger than caches need it.
 Trial reading_and_sweep(const Setting &setting, int64_t numel) {
-  const Sweep &sweep = setting.sweeps.fastest(setting.pool, setting.execution,
-                                              numel * setting.pool.dtype().size, false);
+  const Sweep &sweep = sweep_of(setting, numel, false);
   return limit_trial(setting, numel, 3, [setting, numel, &sweep] {
-    read_in_pieces(setting, numel);
+    read_in_pieces(setting, setting.pool.work(), numel);
+    sweep.run(setting.pool);
+  });
+}
+
+// As multipliers of elements do.
+Trial sweeping_by_another(const Setting &setting, int64_t numel) {
+  const Sweep &sweep = sweep_of(setting, numel, true);
+  return limit_trial(setting, numel, 3, [setting, &sweep] { sweep.run(setting.pool); });
+}
+
+// As thresholds of elements do, which are checked before anything is written.
+Trial reading_another_and_sweeping_by_it(const Setting &setting, int64_t numel) {
+  const Sweep &sweep = sweep_of(setting, numel, true);
+  return limit_trial(setting, numel, 4, [setting, numel, &sweep] {
+    read_in_pieces(setting, setting.pool.conditioners(), numel);
     sweep.run(setting.pool);
   });
 }
@@ -78,6 +98,9 @@ std::vector<Case> limit_cases() {
     cases.push_back(limit("reading alone", layout, family, reading));
     cases.push_back(limit("reading, then a sweep", layout, family, reading_and_sweep));
     cases.push_back(limit("copying", layout, family, copying));
+    cases.push_back(limit("x *= h", layout, family, sweeping_by_another));
+    cases.push_back(
+        limit("reading h, then x *= h", layout, family, reading_another_and_sweeping_by_it));
   };
   add("contiguous", layout_family("elements"));
   add("convolution", layout_family("conv kernels"));
