@@ -64,8 +64,8 @@ struct ReduceArgs {
   int64_t ahead;        // bytes to a box that is reduced soon after; 0: none is known
 };
 
-// y = factor * x; factor 1 copies bits, factor 0 writes +0. The product is a double, rounded to the
-// dtype; with `exact_product` it is rounded once, as if the double had been exact.
+// y = factor * x; factor 1 copies bits, factor 0 writes +0. The product with a double is a double,
+// rounded to the dtype; with `exact_product` it is rounded once, as if the double had been exact.
 struct ScaleArgs {
   const std::byte *x;
   std::byte *y;
@@ -75,7 +75,7 @@ struct ScaleArgs {
   int64_t x_row, y_row;  // bytes
   int64_t groups;        // of rows
   int64_t x_group, y_group;
-  const void *factor;  // double, or what the kernel says, or keep bytes (non-zero = 1)
+  const void *factor;  // doubles, floats (scale_by_floats), or keep bytes (non-zero = 1)
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
   int64_t ahead;     // bytes from a row to one that will be read soon after

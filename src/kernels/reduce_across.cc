@@ -159,11 +159,12 @@ template <class T, class Op>
 HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
-    if (contiguous && args.rows <= kRowsAtOnce && args.inner.count % kN == 0) {
+    if (contiguous && args.rows <= kRowsAtOnce) {
       if (args.rows == 2) return ReduceFewRows<1, T, Op>(args, 2);
       return ReduceFewRows<1, T, Op>(args, args.rows);
     }
-    if constexpr (kHasTiny) {
+    // Narrower registers would gain little.
+    if constexpr (kN >= 4) {
       if (args.rows <= 2 * kRowsAtOnce && HasRowsOf<T>(args, 2)) {
         return ReduceFewRows<2, T, Op>(args, args.rows);
       }

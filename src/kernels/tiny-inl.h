@@ -16,11 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Narrower registers than of four doubles gain little.
-inline constexpr bool kHasTiny = kN >= 4;
-
 // Lane i of out[k] is element k of block i.
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_TARGET == HWY_SCALAR  // has no instructions for it
 template <int64_t kCount, class DT, class VT>
 HWY_INLINE void Deinterleave(DT, const VT *in, VT *out) {
   for (int64_t k = 0; k < kCount; ++k) out[k] = in[k];

@@ -290,6 +290,8 @@ std::vector<Structure> structures(int32_t dtype, const std::string &name) {
       {name + " rows 1x21", {matrix(300, 126)}, {{1, 21}}, {}, {100, 2}},
       {name + " rows 1x100", {matrix(300, 300)}, {{1, 100}}, {}, {1, -1}},
       {name + " rows 1x300", {matrix(300, 300)}, {{1, 300}}, {}, {100, 1}},
+      {name + " rows 1x4", {matrix(300, 252)}, {{1, 4}}, {}, {1, -1}},
+      {name + " tiles 4x4", {matrix(256, 252)}, {{4, 4}}, {}, {1, -1}},
       {name + " tiles 16x16", {matrix(256, 256)}, {{16, 16}}, {}, {}},
       {name + " columns", {matrix(300, 200)}, {{-1, 1}}, {}, {1, 50}},
       {name + " long columns", {matrix(1500, 37)}, {{-1, 1}}, {}, {1, -1}},

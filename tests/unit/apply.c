@@ -441,26 +441,40 @@ static void rows_of_floats_of_any_length(void **state) {
   }
 }
 
-/* Elements side by side, each with a multiplier, also where multipliers lie farther apart. */
-static void floats_with_a_multiplier_each(void **state) {
-  (void)state;
-  enum { kRows = 5, kColumns = 53 };
-  float was[kRows * kColumns], x[kRows * kColumns], factors[kRows * kColumns];
-  for (int64_t i = 0; i < COUNT(x); ++i) {
-    was[i] = float_of(element_bits(i));
+/* A multiplier for each element of a matrix, or of its transpose: elements that are neighbours in
+ * memory then have multipliers that are not. */
+static void check_elements(int64_t rows, int64_t columns, bool transposed) {
+  enum { kMost = 36000 };
+  static float was[kMost], x[kMost], factors[kMost];
+  const int64_t count = rows * columns;
+  for (int64_t i = 0; i < count; ++i) {
+    was[i] = x[i] = float_of(element_bits(i));
     factors[i] = multiplier_of(i);
   }
-  const char *texts[] = {"(5,53)", "(53,5):(1,53)"};
-  for (int64_t t = 0; t < COUNT(texts); ++t) {
-    memcpy(x, was, sizeof x);
-    spk_block *block = blocks_of(SPK_F32, texts[t], NO_DIMS);
-    assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &F32(factors)));
-    spk_block_release(block);
-    for (int64_t i = 0; i < COUNT(x); ++i) {
-      const int64_t row = i / kColumns;
-      const int64_t column = i % kColumns;
-      check_product(x[i], was[i], factors[t == 0 ? i : column * kRows + row]);
-    }
+  char text[64];
+  if (transposed) {
+    snprintf(text, sizeof text, "(%d,%d):(1,%d)", (int)columns, (int)rows, (int)columns);
+  } else {
+    snprintf(text, sizeof text, "(%d,%d)", (int)rows, (int)columns);
+  }
+  spk_block *block = blocks_of(SPK_F32, text, NO_DIMS);
+  const spk_buffer leaf = {x, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer multiplier = {factors, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &multiplier));
+  spk_block_release(block);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = transposed ? i % columns * rows + i / columns : i;
+    check_product(x[i], was[i], factors[at]);
+  }
+}
+
+/* In one box, and in several, of one row of memory each or of more. */
+static void floats_with_a_multiplier_each(void **state) {
+  (void)state;
+  for (int transposed = 0; transposed < 2; ++transposed) {
+    check_elements(5, 53, transposed);
+    check_elements(9, 4000, transposed);
+    check_elements(5, 7000, transposed);
   }
 }
 

@@ -256,6 +256,47 @@ static void hard_thresholds_of_short_rows(void **state) {
   check_sizes(2, kMostElements, false, false);
 }
 
+/* Blocks of 2 and 4 elements far apart, whose neighbours are as far from each other as they would be
+ * if blocks were contiguous: elements between them are not theirs. */
+static void check_scattered(int size, bool soft) {
+  enum { kColumns = 16, kDistance = 100, kCount = 4 * kDistance };
+  float x[kCount];
+  float was[kCount];
+  float thresholds[kColumns];
+  for (int i = 0; i < kCount; ++i) {
+    int norm = 0;
+    x[i] = was[i] = (float)unit_of(size, i / kDistance < size ? i / kDistance : 0, &norm);
+  }
+  for (int c = 0; c < kColumns; ++c) thresholds[c] = (float)(kNorm[size - 1] * (c % 3));
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,%d)", size, kColumns, kDistance, size);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(size, 1));
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  if (soft) {
+    assert_ok(
+        spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), &options, NULL));
+  } else {
+    assert_ok(
+        spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), NULL, NULL));
+  }
+  spk_block_release(block);
+  for (int i = 0; i < kCount; ++i) {
+    const int column = i % kDistance / size;
+    const bool inside = i / kDistance < size && i % kDistance % size == 0 && column < kColumns;
+    const bool dies = inside && column % 3 >= (soft ? 1 : 2);
+    assert_true(x[i] == (dies ? 0 : was[i]));
+  }
+}
+
+static void elements_between_those_of_blocks_are_left(void **state) {
+  (void)state;
+  for (int size = 2; size <= 4; ++size) {
+    check_scattered(size, true);
+    check_scattered(size, false);
+  }
+}
+
 /* Boxes are larger in large tensors. */
 static void more_rows_than_one_box_holds(void **state) {
   (void)state;
@@ -292,9 +333,13 @@ static void hard_thresholds_of_longer_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(soft_thresholds_of_stacked_blocks), TEST(hard_thresholds_of_stacked_blocks),
-      TEST(soft_thresholds_of_short_rows),     TEST(hard_thresholds_of_short_rows),
-      TEST(more_rows_than_one_box_holds),      TEST(soft_thresholds_of_longer_rows),
+      TEST(soft_thresholds_of_stacked_blocks),
+      TEST(hard_thresholds_of_stacked_blocks),
+      TEST(soft_thresholds_of_short_rows),
+      TEST(hard_thresholds_of_short_rows),
+      TEST(elements_between_those_of_blocks_are_left),
+      TEST(more_rows_than_one_box_holds),
+      TEST(soft_thresholds_of_longer_rows),
       TEST(hard_thresholds_of_longer_rows),
   };
   return exit_code(cmocka_run_group_tests_name("small_blocks", tests, NULL, NULL));
