@@ -106,8 +106,8 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
   }
 }
 
-// Few rows, of kCount elements each that lie beside those of the next block: what AddRows would find
-// out for each is known.
+// Few rows, of kCount elements each that lie beside those of the next block: what AddRows would
+// find out for each is known.
 template <int64_t kCount, class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know

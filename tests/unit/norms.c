@@ -401,7 +401,7 @@ static void blocks_with_rows_of_a_few_elements(void **state) {
   }
 }
 
-/* Blocks of 2 and 4 elements far apart, whose neighbours are as far from each other as they would be
+/* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
  * if blocks were contiguous. */
 static void norms_of_scattered_blocks(void **state) {
   (void)state;

@@ -256,7 +256,7 @@ static void hard_thresholds_of_short_rows(void **state) {
   check_sizes(2, kMostElements, false, false);
 }
 
-/* Blocks of 2 and 4 elements far apart, whose neighbours are as far from each other as they would be
+/* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
  * if blocks were contiguous: elements between them are not theirs. */
 static void check_scattered(int size, bool soft) {
   enum { kColumns = 16, kDistance = 100, kCount = 4 * kDistance };
