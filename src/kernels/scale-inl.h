@@ -26,8 +26,6 @@ inline constexpr auto kFactors = static_cast<int64_t>(hn::MaxLanes(typename P::T
 // x * f as a double.
 struct Product {
   using Tag = D;
-  // Is a NaN times 1 the same bits?
-  static constexpr bool kKeepsNaN = false;
   static HWY_INLINE V Of(V x, V f) { return hn::Mul(x, f); }
 };
 
@@ -35,7 +33,6 @@ struct Product {
 // For x of at most 24 bits: the low half of Dekker's product tells whether the double is inexact.
 struct ExactProduct {
   using Tag = D;
-  static constexpr bool kKeepsNaN = false;
   static HWY_INLINE V Of(V x, V f) {
     const D d;
     const hn::RebindToUnsigned<D> du;
@@ -60,10 +57,7 @@ struct ExactProduct {
 template <class DT>
 struct FloatProduct {
   using Tag = DT;
-  static constexpr bool kKeepsNaN = true;
-  static HWY_INLINE hn::Vec<DT> Of(hn::Vec<DT> x, hn::Vec<DT> f) {
-    return hn::IfThenElse(hn::Eq(f, hn::Set(DT(), 1.0F)), x, hn::Mul(x, f));
-  }
+  static HWY_INLINE hn::Vec<DT> Of(hn::Vec<DT> x, hn::Vec<DT> f) { return hn::Mul(x, f); }
 };
 
 // Elements for a product, and products of elements.

@@ -100,15 +100,13 @@ HWY_INLINE bool HasNaN(const T *x) {
   return !hn::AllFalse(d, any);
 }
 
-// kCount elements, whole registers, with a factor each, unless a NaN is among them whose bits a
-// factor of 1 would not keep: returns whether they are done.
+// kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
+// they are done.
 template <int64_t kCount, class P, class T>
 HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t ahead) {
   const typename P::Tag d;
   PrefetchAhead(x, ahead);
-  if constexpr (!P::kKeepsNaN) {
-    if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
-  }
+  if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
   for (int64_t i = 0; i < kCount; i += kFactors<P>) {
     const auto f = hn::LoadU(d, factor + i);
     StoreFor<P>(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), P::Of(LoadFor<P>(x + i), f)), y + i);
@@ -116,8 +114,8 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
   return true;
 }
 
-// A factor for each element of a contiguous row; returns how far it came, which is up to the tail
-// or a NaN whose bits must be kept.
+// A factor for each element of a contiguous row. Factor 1 is exact for all but NaN, whose bits it
+// must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> *factor,
                                    int64_t ahead) {
@@ -179,11 +177,10 @@ class PickedRows {
     for (; row + kFactors<P> <= rows;
          row += kFactors<P>, x += kFactors<P> * n_, y += kFactors<P> * n_) {
       const auto factors = hn::LoadU(d, factor + row);
-      if constexpr (!P::kKeepsNaN) {
-        if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
-          ScaleTinyRows<T, P>(x, y, n_, kFactors<P>, factor + row, 1, ahead);
-          continue;
-        }
+      // Rows times 1 keep the bits of NaN.
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
+        ScaleTinyRows<T, P>(x, y, n_, kFactors<P>, factor + row, 1, ahead);
+        continue;
       }
       for (int64_t k = 0; k < n_; ++k) {
         PrefetchAhead(x + k * kFactors<P>, ahead);
