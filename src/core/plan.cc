@@ -45,6 +45,18 @@ void plan_rows(const GridLeaf &leaf, const Rect &part, Memory *memory, ReducePla
                       [&](const int64_t *offset) { *row++ = first + offset[0]; });
 }
 
+// How many elements lie together and are followed by those of the next block, as kernels whose sums
+// run across blocks want to know.
+int64_t elements_together(const GridLeaf &leaf, const ReducePlan &plan) {
+  const int64_t size = size_of(leaf.dtype);
+  const int64_t n = plan.blocks[0].step[0] / size;
+  if ((n != 2 && n != 4) || plan.rows % n != 0) return 1;
+  for (int64_t r = 0; r < plan.rows; ++r) {
+    if (plan.row[r] != plan.row[r / n * n] + r % n * size) return 1;
+  }
+  return n;
+}
+
 }  // namespace
 
 ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Extents &local,
@@ -52,6 +64,7 @@ ReducePlan plan_reduction(const GridLeaf &leaf, const Extents &extent, const Ext
   ReducePlan plan;
   plan_blocks(leaf, extent, local, &plan);
   plan_rows(leaf, part, memory, &plan);
+  if (!leaf.along) plan.n = elements_together(leaf, plan);
   return plan;
 }
 

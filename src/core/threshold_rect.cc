@@ -21,12 +21,7 @@ bool are_single_rows(const GridLeaf &leaf) {
 
 // Are blocks rows of 2 or 4 elements, one after the other? Their sums run across them.
 bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
-  const int64_t size = size_of(leaf.dtype);
-  if (leaf.along || (plan.rows != 2 && plan.rows != 4)) return false;
-  for (int64_t r = 1; r < plan.rows; ++r) {
-    if (plan.row[r] != plan.row[0] + r * size) return false;
-  }
-  return plan.blocks[0].step[0] == plan.rows * size;
+  return !leaf.along && plan.n > 1 && plan.n == plan.rows;
 }
 
 ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,
@@ -74,7 +69,6 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
   const ThresholdKernel kernel = kernel_for(how, leaf, plan, thresholds.are_doubles());
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
-  if (are_tiny_rows(leaf, plan)) args.blocks.n = plan.rows;
   args.to_y = leaf.y - leaf.x;
   args.blocks.ahead = ahead;
   args.threshold_scale = how.scale;

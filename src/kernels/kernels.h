@@ -53,8 +53,10 @@ struct ReduceArgs {
   const std::byte *x;  // where the first block begins
   const int64_t *row;  // bytes from there to each row of the block, in the order of the sum
   int64_t rows;
-  int64_t n, step;  // along: elements of a row, and from one to the next; across: rows are elements
-  BlockRow inner;   // out is 1
+  // Along: elements of a row, and from one to the next. Across: rows are elements, n of which (1, 2
+  // or 4) lie together, followed by those of the next block.
+  int64_t n, step;
+  BlockRow inner;  // out is 1
   BlockRow outer;
   double *sum;
   double *error;        // compensation, laid out as sum; only where is_compensated

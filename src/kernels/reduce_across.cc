@@ -137,17 +137,6 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
   }
 }
 
-// Are rows of a block `n` elements each, which lie beside those of the next block?
-template <class T>
-HWY_INLINE bool HasRowsOf(const ReduceArgs &args, int64_t n) {
-  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  if (args.inner.step != n * kSize || args.rows % n != 0) return false;
-  for (int64_t r = 0; r < args.rows; ++r) {
-    if (args.row[r] != args.row[r / n * n] + r % n * kSize) return false;
-  }
-  return true;
-}
-
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceBoxes(const ReduceArgs &args) {
   for (int64_t o = 0; o < args.outer.count; ++o) {
@@ -165,10 +154,10 @@ HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
     }
     // Narrower registers would gain little.
     if constexpr (kN >= 4) {
-      if (args.rows <= 2 * kRowsAtOnce && HasRowsOf<T>(args, 2)) {
+      if (args.n == 2 && args.rows <= 2 * kRowsAtOnce) {
         return ReduceFewRows<2, T, Op>(args, args.rows);
       }
-      if (args.rows <= 4 * kRowsAtOnce && HasRowsOf<T>(args, 4)) {
+      if (args.n == 4 && args.rows <= 4 * kRowsAtOnce) {
         return ReduceFewRows<4, T, Op>(args, args.rows);
       }
     }

@@ -317,26 +317,11 @@ static void each_f64_block_has_its_own_scale(void **state) {
 }
 
 /* Blocks whose rows of a few elements lie beside those of the next block, with a gap after each row
- * of the view. Elements are integers that all dtypes have; no two of a block are alike. */
+ * of the view. Elements are integers that all dtypes have. */
 enum { kTinyGap = 3, kMostTiny = 48000 };
 
 static int tiny_element(int64_t i) {
   return (int)(i * 37 % 127) - 63;
-}
-
-static void store_tiny(int32_t dtype, int64_t count, void *to) {
-  for (int64_t i = 0; i < count; ++i) {
-    const int value = tiny_element(i);
-    if (dtype == SPK_F64) ((double *)to)[i] = value;
-    if (dtype == SPK_F32) ((float *)to)[i] = (float)value;
-    if (dtype == SPK_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits_of((float)value) >> 16);
-    if (dtype == SPK_F16) {
-      int exponent = 0;
-      const double mantissa = frexp(abs(value), &exponent);
-      const int bits = value ? (exponent + 14) << 10 | (int)((2 * mantissa - 1) * 1024) : 0;
-      ((uint16_t *)to)[i] = (uint16_t)(bits | (value < 0 ? 0x8000 : 0));
-    }
-  }
 }
 
 static double tiny_norm(double p, int high, int wide, int64_t first, int64_t pitch) {
@@ -360,7 +345,8 @@ static void check_tiny(int32_t dtype, int high, int wide, int down, int across) 
   const int64_t pitch = (int64_t)across * wide + kTinyGap;
   const int64_t count = pitch * down * high;
   assert_true(count <= kMostTiny);
-  store_tiny(dtype, count, x);
+  for (int64_t i = 0; i < count; ++i) doubles[i] = tiny_element(i);
+  store_numbers(doubles, count, dtype, x);
   char text[64];
   snprintf(text, sizeof text, "(%d,%d):(%d,1)", down * high, across * wide, (int)pitch);
   spk_block *block = blocks_of(dtype, text, DIMS(high, wide));

@@ -119,29 +119,6 @@ static double left_of(what w, bool soft) {
   }
 }
 
-/* Of a number of few bits, which is normal in f16; a NaN is to be told from others. */
-static uint16_t half_of(double x) {
-  const int sign = signbit(x) ? 0x8000 : 0;
-  if (isnan(x)) return 0x7d55;
-  if (isinf(x)) return (uint16_t)(sign | 0x7c00);
-  if (x == 0) return (uint16_t)sign;
-  int exponent = 0;
-  const double mantissa = frexp(fabs(x), &exponent);
-  return (uint16_t)(sign | (exponent + 14) << 10 | (int)((2 * mantissa - 1) * 1024));
-}
-
-/* Numbers of few bits, as they lie in memory. */
-static void store(const double *x, int count, int32_t dtype, void *to) {
-  for (int i = 0; i < count; ++i) {
-    const float f = (float)x[i];
-    const uint32_t bits = isnan(x[i]) ? 0x7fa5ffffu : bits_of(f); /* a NaN to be told from others */
-    if (dtype == SPK_F64) ((double *)to)[i] = x[i];
-    if (dtype == SPK_F32) ((uint32_t *)to)[i] = bits;
-    if (dtype == SPK_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
-    if (dtype == SPK_F16) ((uint16_t *)to)[i] = half_of(x[i]);
-  }
-}
-
 /* All elements after thresholding, written among those in `expected`; returns how many blocks are
  * alive. */
 static int64_t expect(const problem *p, bool soft, double *expected) {
@@ -173,13 +150,13 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   static uint64_t x[kNumel], y[kNumel], before[kNumel], want[kNumel];
   static float floats[kTwice * kMostWide];
   const int count = count_of(p);
-  store(p->x, count, p->dtype, x);
-  store(p->x, count, p->dtype, before);
+  store_numbers(p->x, count, p->dtype, x);
+  store_numbers(p->x, count, p->dtype, before);
   fill(expected, count, 9);
-  store(expected, count, p->dtype, y);
+  store_numbers(expected, count, p->dtype, y);
   if (in_place) memcpy(expected, p->x, (size_t)count * sizeof *expected);
   const int64_t alive = expect(p, soft, expected);
-  store(expected, count, p->dtype, want);
+  store_numbers(expected, count, p->dtype, want);
   for (int b = 0; b < p->high * p->wide; ++b) floats[b] = (float)p->thresholds[b];
   spk_block *block = blocks_for(p);
   const spk_buffer leaf = {x, count, p->dtype, SPK_LAYOUT_VIEW, NULL};

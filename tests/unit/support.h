@@ -114,6 +114,29 @@ static inline float float_of(uint32_t bits) {
   return value;
 }
 
+/* Of a number of few bits, which is normal in f16; a NaN is to be told from others. */
+static inline uint16_t half_of(double x) {
+  const int sign = signbit(x) ? 0x8000 : 0;
+  if (isnan(x)) return 0x7d55;
+  if (isinf(x)) return (uint16_t)(sign | 0x7c00);
+  if (x == 0) return (uint16_t)sign;
+  int exponent = 0;
+  const double mantissa = frexp(fabs(x), &exponent);
+  return (uint16_t)(sign | (exponent + 14) << 10 | (int)((2 * mantissa - 1) * 1024));
+}
+
+/* Numbers of few bits, as they lie in memory. */
+static inline void store_numbers(const double *x, int64_t count, int32_t dtype, void *to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float f = (float)x[i];
+    const uint32_t bits = isnan(x[i]) ? 0x7fa5ffffu : bits_of(f); /* a NaN to be told from others */
+    if (dtype == SPK_F64) ((double *)to)[i] = x[i];
+    if (dtype == SPK_F32) ((uint32_t *)to)[i] = bits;
+    if (dtype == SPK_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
+    if (dtype == SPK_F16) ((uint16_t *)to)[i] = half_of(x[i]);
+  }
+}
+
 /* --- handles ------------------------------------------------------------------------------- */
 
 /* The view of a text form, such as "(2,3):(3,1)+4". */
