@@ -5,9 +5,12 @@
 
 #include "case.hpp"
 #include "layout.hpp"
+#include "sweep_kernels.hpp"
 
 namespace bench {
 namespace {
+
+constexpr double kFactor = 0.999;
 
 void read_in_pieces(const Setting &setting, const void *tensor, int64_t numel) {
   const auto *x = static_cast<const std::byte *>(tensor);
@@ -15,6 +18,15 @@ void read_in_pieces(const Setting &setting, const void *tensor, int64_t numel) {
   for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
     static std::atomic<uint64_t> seen;
     seen += read_all(x + begin * size, (end - begin) * size);
+  });
+}
+
+// fn(index) for each index of [0, count), shared out as the elements of a tensor are.
+void for_each_in_pieces(const Setting &setting, int64_t count,
+                        const std::function<void(int64_t index)> &fn) {
+  constexpr int64_t kGrain = 64;  // where pieces begin
+  for_pieces(setting.execution, count * kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin / kGrain; index < end / kGrain; ++index) fn(index);
   });
 }
 
@@ -75,6 +87,59 @@ Trial copying(const Setting &setting, int64_t numel) {
   });
 }
 
+// As thresholds of pairs do, which are half as many as the elements.
+Trial reading_half_and_sweeping_by_it(const Setting &setting, int64_t numel) {
+  const int64_t half = numel / 2;
+  const int64_t size = setting.pool.dtype().size;
+  const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
+  setting.pool.conditioners();  // made before it is timed
+  return limit_trial(setting, numel, 3, [setting, half, size, loop] {
+    auto *x = static_cast<std::byte *>(setting.pool.work());
+    const auto *h = static_cast<const std::byte *>(setting.pool.conditioners());
+    read_in_pieces(setting, h, half);
+    for_pieces(setting.execution, half, [&](int64_t begin, int64_t end) {
+      loop(x + begin * size, h + begin * size, 1, end - begin);
+      loop(x + (half + begin) * size, nullptr, kFactor, end - begin);
+    });
+  });
+}
+
+// Rows that are worked on side by side, a cache line of each at a time: tiles, and scopes across
+// rows.
+template <int64_t kRows>
+Trial sweeping_by_lines(const Setting &setting, int64_t numel) {
+  const LineLoop loop = line_loop(setting.pool.dtype());
+  const Layout layout = matrix(numel, kRows, 1);
+  const int64_t cols = layout.shape[1];
+  const int64_t panel_bytes = kRows * cols * setting.pool.dtype().size;
+  return limit_trial(setting, layout.numel(), 2, [=] {
+    auto *x = static_cast<std::byte *>(setting.pool.work());
+    for_each_in_pieces(setting, layout.shape[0] / kRows,
+                       [&](int64_t panel) { loop(x + panel * panel_bytes, kRows, cols, kFactor); });
+  });
+}
+
+// As norms of two coupled leaves do, the second of which is transposed: both tile by tile.
+Trial reading_coupled(const Setting &setting, int64_t numel) {
+  constexpr int64_t kTile = 64;
+  const int64_t size = setting.pool.dtype().size;
+  const Layout leaf = matrix(numel / 2, kTile, kTile);
+  const int64_t rows = leaf.shape[0];
+  const int64_t cols = leaf.shape[1];
+  return limit_trial(setting, 2 * leaf.numel(), 1, [=] {
+    const auto *first = static_cast<const std::byte *>(setting.pool.work());
+    const auto *second = first + rows * cols * size;
+    for_each_in_pieces(setting, rows / kTile, [&](int64_t band) {
+      static std::atomic<uint64_t> seen;
+      const int64_t row = band * kTile;
+      for (int64_t col = 0; col < cols; col += kTile) {
+        seen += read_rows(first + (row * cols + col) * size, kTile, cols * size, kTile * size);
+        seen += read_rows(second + (col * rows + row) * size, kTile, rows * size, kTile * size);
+      }
+    });
+  });
+}
+
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
 
 Case limit(const char *operation, const char *layout, const LayoutFamily &family, MakeTrial make) {
@@ -104,6 +169,12 @@ std::vector<Case> limit_cases() {
   };
   add("contiguous", layout_family("elements"));
   add("convolution", layout_family("conv kernels"));
+  const LayoutFamily &matrices = layout_family("elements");
+  cases.push_back(
+      limit("reading h/2, then x *= h/2", "contiguous", matrices, reading_half_and_sweeping_by_it));
+  cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
+  cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
+  cases.push_back(limit("reading alone", "2 coupled leaves", matrices, reading_coupled));
   return cases;
 }
 

@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 HWY_BEFORE_NAMESPACE();
@@ -142,6 +143,25 @@ void vector_loop(void *x, const void *h, double factor, int64_t count) {
   compiler_loop<T>(values + i, h ? conditioners + i : nullptr, factor, count - i);
 }
 
+template <class T>
+void loop_by_lines(void *x, int64_t rows, int64_t cols, double factor) {
+  using Vectors = VectorsOf<T>;
+  using Memory = typename Vectors::Memory;
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(Memory));
+  auto *values = static_cast<Memory *>(x);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Vectors::d));
+  const auto scale = hn::Set(Vectors::d, static_cast<hn::TFromD<decltype(Vectors::d)>>(factor));
+  for (int64_t col = 0; col + kLine <= cols; col += kLine) {
+    for (int64_t row = 0; row < rows; ++row) {
+      Memory *line = values + row * cols + col;
+      for (int64_t i = 0; i < kLine; i += lanes) {
+        const auto product = hn::Mul(Vectors::load(line + i), scale);
+        hn::Store(Vectors::pack(product), Vectors::packed, line + i);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 SweepLoops sweep_loops(const Dtype &dtype) {
@@ -162,15 +182,27 @@ void copy_streaming(void *to, const void *from, int64_t bytes) {
   std::copy(in + i, in + bytes, out + i);
 }
 
-uint64_t read_all(const void *data, int64_t bytes) {
+uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes) {
   const hn::ScalableTag<uint64_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto *words = static_cast<const uint64_t *>(data);
   auto sum = hn::Zero(d);
-  for (int64_t i = 0; i + lanes <= bytes / 8; i += lanes) {
-    sum = hn::Add(sum, hn::Load(d, words + i));
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto *words =
+        reinterpret_cast<const uint64_t *>(static_cast<const std::byte *>(data) + row * step);
+    for (int64_t i = 0; i + lanes <= bytes / 8; i += lanes) {
+      sum = hn::Add(sum, hn::Load(d, words + i));
+    }
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+uint64_t read_all(const void *data, int64_t bytes) {
+  return read_rows(data, 1, 0, bytes);
+}
+
+LineLoop line_loop(const Dtype &dtype) {
+  return with_element_type(dtype.code,
+                           [](auto tag) -> LineLoop { return loop_by_lines<decltype(tag)>; });
 }
 
 }  // namespace bench

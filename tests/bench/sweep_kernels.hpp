@@ -25,6 +25,12 @@ SweepLoops sweep_loops(const Dtype &dtype);
 void copy_streaming(void *to, const void *from, int64_t bytes);
 // A checksum, so that nothing is optimised away. `data` is aligned to a cache line.
 uint64_t read_all(const void *data, int64_t bytes);
+// The same of rows of `bytes`, `step` bytes apart.
+uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes);
+
+// x[i] *= factor for contiguous rows of `cols` elements, a cache line of each row at a time.
+using LineLoop = void (*)(void *x, int64_t rows, int64_t cols, double factor);
+LineLoop line_loop(const Dtype &dtype);
 
 }  // namespace bench
 
