@@ -78,7 +78,8 @@ void combine(Reduction reduction, int64_t count, const double *more, const doubl
   const bool compensated = is_compensated(reduction);
   with_join(reduction, [&](auto kind) {
     for (int64_t i = 0; i < count; ++i) {
-      kind.join(sum + i * step, compensated ? error + i * step : nullptr, more[i],
+      double *to = sum + i * step;
+      kind.join(to, compensated ? error + i * step : to, more[i],
                 compensated ? more_error[i] : 0.0);
     }
   });
