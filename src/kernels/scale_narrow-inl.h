@@ -44,28 +44,55 @@ struct Narrow<Bf16> {
   }
   // Of numbers that are not in the middle of two.
   static HWY_INLINE void Store(VN v, Bf16 *p) {
-    const DNBits du;
     const hn::Rebind<uint16_t, DN> d16;
-    const auto upper = hn::ShiftRight<16>(hn::Add(hn::BitCast(du, v), hn::Set(du, 0x8000u)));
+    const auto upper = hn::ShiftRight<16>(PlusHalf(v));
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<DN>(), upper)), d16,
                reinterpret_cast<uint16_t *>(p));
+  }
+  // 2 * kNarrow numbers, each half of a block of a register in a register of its own: those that
+  // packing joins again.
+  static HWY_INLINE void LoadPair(const Bf16 *p, VN *a, VN *b) {
+#if HWY_TARGET == HWY_SCALAR
+    *a = Load(p);
+    *b = Load(p + kNarrow);
+#else
+    const hn::Repartition<uint16_t, DN> d16;
+    const auto words = hn::LoadU(d16, reinterpret_cast<const uint16_t *>(p));
+    *a = hn::BitCast(DN(), hn::InterleaveLower(d16, hn::Zero(d16), words));
+    *b = hn::BitCast(DN(), hn::InterleaveUpper(d16, hn::Zero(d16), words));
+#endif
+  }
+  static HWY_INLINE void StorePair(VN a, VN b, Bf16 *p) {
+#if HWY_TARGET == HWY_SCALAR
+    Store(a, p);
+    Store(b, p + kNarrow);
+#else
+    const hn::RebindToSigned<DN> di;
+    const hn::Repartition<int16_t, DN> d16;
+    const auto upper = [&](VN v)
+                           HWY_ATTR { return hn::ShiftRight<16>(hn::BitCast(di, PlusHalf(v))); };
+    hn::StoreU(hn::ReorderDemote2To(d16, upper(a), upper(b)), d16, reinterpret_cast<int16_t *>(p));
+#endif
   }
   // May any of these products lie in the middle of two? Or be so small that products of low parts
   // leave the range of normal floats?
   static HWY_INLINE bool MayLieBetween(VN a, VN b) {
     constexpr uint32_t kLeast = 27u << 23;  // 2^-100
     const DNBits du;
-    const auto half = hn::Set(du, 0x8000u);
-    const auto from_middle = [&](VN v) HWY_ATTR {
-      return hn::And(hn::Xor(hn::BitCast(du, v), half), hn::Set(du, 0xffffu));
-    };
+    const auto from_middle = [](VN v) HWY_ATTR { return hn::ShiftLeft<16>(PlusHalf(v)); };
     const auto middle = hn::Eq(hn::Min(from_middle(a), from_middle(b)), hn::Zero(du));
     // 0 becomes the largest.
     const auto less_one = [&](VN v) HWY_ATTR {
       return hn::Sub(hn::BitCast(du, hn::Abs(v)), hn::Set(du, 1));
     };
-    const auto small = hn::Lt(hn::Min(less_one(a), less_one(b)), hn::Set(du, kLeast - 1));
+    const auto least = hn::Min(less_one(a), less_one(b));
+    const auto small = hn::Eq(hn::Min(least, hn::Set(du, kLeast - 2)), least);
     return !hn::AllFalse(du, hn::Or(middle, small));
+  }
+
+ private:
+  static HWY_INLINE hn::Vec<DNBits> PlusHalf(VN v) {
+    return hn::Add(hn::BitCast(DNBits(), v), hn::Set(DNBits(), 0x8000u));
   }
 };
 
@@ -81,6 +108,14 @@ struct Narrow<F16> {
   }
   static HWY_INLINE void Store(VN v, F16 *p) {
     hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
+  }
+  static HWY_INLINE void LoadPair(const F16 *p, VN *a, VN *b) {
+    *a = Load(p);
+    *b = Load(p + kNarrow);
+  }
+  static HWY_INLINE void StorePair(VN a, VN b, F16 *p) {
+    Store(a, p);
+    Store(b, p + kNarrow);
   }
   // May any of these products lie in the middle of two? What is cut off is turned to the top: of a
   // normal number's middle it is the sign bit alone. Subnormal numbers have fewer bits: of their
@@ -171,14 +206,15 @@ HWY_INLINE void ScaleNarrowPairs(const T *x, T *y, int64_t n, const NarrowFactor
   using N = Narrow<T>;
   for (int64_t i = 0; i < n; i += 2 * kNarrow) {
     PrefetchAhead(x + i, ahead);
-    const VN a = f.Times(N::Load(x + i));
-    const VN b = f.Times(N::Load(x + i + kNarrow));
+    VN a, b;
+    N::LoadPair(x + i, &a, &b);
+    a = f.Times(a);
+    b = f.Times(b);
     if (HWY_UNLIKELY(N::MayLieBetween(a, b))) {
       ScaleRun<T, P>(x + i, y + i, 2 * kNarrow, factor, 0);
       continue;
     }
-    N::Store(a, y + i);
-    N::Store(b, y + i + kNarrow);
+    N::StorePair(a, b, y + i);
   }
 }
 
