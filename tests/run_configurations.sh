@@ -14,8 +14,8 @@ check() {
   shift
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPARSEKIT_WARNINGS_AS_ERRORS=ON "$@"
   cmake --build "$build"
-  # consumer_add_subdirectory builds a library of its own, always the same; c_digits trains long
-  # on what the other tests ask for too.
+  # consumer_add_subdirectory compiles the library once more, and c_digits trains for long: neither
+  # asks what differs here.
   ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
     -R '^(unit_|executors|context|c_|consumer_)' -E '^(consumer_add_subdirectory|c_digits)$'
 }

@@ -78,7 +78,7 @@ void combine(Reduction reduction, int64_t count, const double *more, const doubl
   const bool compensated = is_compensated(reduction);
   with_join(reduction, [&](auto kind) {
     for (int64_t i = 0; i < count; ++i) {
-      double *to = sum + i * step;
+      double *to = sum + i * step;  // in place of an error, where there is none and it is not used
       kind.join(to, compensated ? error + i * step : to, more[i],
                 compensated ? more_error[i] : 0.0);
     }

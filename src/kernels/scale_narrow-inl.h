@@ -49,8 +49,9 @@ struct Narrow<Bf16> {
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<DN>(), upper)), d16,
                reinterpret_cast<uint16_t *>(p));
   }
-  // 2 * kNarrow numbers, each half of a block of a register in a register of its own: those that
-  // packing joins again.
+  // 2 * kNarrow numbers: `a` has the lower half of each 128-bit block of them, `b` the upper one,
+  // which is cheapest where unpacking and packing work block by block. (They do not on SVE.) Only
+  // StorePair brings them back in order.
   static HWY_INLINE void LoadPair(const Bf16 *p, VN *a, VN *b) {
 #if HWY_TARGET == HWY_SCALAR
     *a = Load(p);
@@ -86,6 +87,7 @@ struct Narrow<Bf16> {
       return hn::Sub(hn::BitCast(du, hn::Abs(v)), hn::Set(du, 1));
     };
     const auto least = hn::Min(less_one(a), less_one(b));
+    // least <= kLeast - 2, which unsigned numbers are not compared for before AVX-512
     const auto small = hn::Eq(hn::Min(least, hn::Set(du, kLeast - 2)), least);
     return !hn::AllFalse(du, hn::Or(middle, small));
   }
@@ -109,6 +111,7 @@ struct Narrow<F16> {
   static HWY_INLINE void Store(VN v, F16 *p) {
     hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
   }
+  // Conversions take whole registers.
   static HWY_INLINE void LoadPair(const F16 *p, VN *a, VN *b) {
     *a = Load(p);
     *b = Load(p + kNarrow);

@@ -25,10 +25,11 @@ SweepLoops sweep_loops(const Dtype &dtype);
 void copy_streaming(void *to, const void *from, int64_t bytes);
 // A checksum, so that nothing is optimised away. `data` is aligned to a cache line.
 uint64_t read_all(const void *data, int64_t bytes);
-// The same of rows of `bytes`, `step` bytes apart.
+// The same of rows of `bytes`, `step` bytes apart, which is whole cache lines.
 uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes);
 
-// x[i] *= factor for contiguous rows of `cols` elements, a cache line of each row at a time.
+// x[i] *= factor for contiguous rows of `cols` elements, a cache line of each row at a time. `x` is
+// aligned to one, and rows are whole ones.
 using LineLoop = void (*)(void *x, int64_t rows, int64_t cols, double factor);
 LineLoop line_loop(const Dtype &dtype);
 
