@@ -168,6 +168,24 @@ void magnitudes(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, 
   for (int64_t i = 0; i < rect.count(); ++i) local[i] = std::fabs(local[i]);
 }
 
+// Norms that are one plain reduction, written where they belong in one go. Returns false, and has
+// done nothing, of others.
+bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                     double p, bool past_caches, const GridArray &out) {
+  const bool are_floats = grid.score_dtype == SPK_F32 && out.dtype == SPK_F32;
+  if (!are_floats || !is_row_major(rect, out)) return false;
+  auto *to = reinterpret_cast<float *>(out.data + dot(rect.low, out.step));
+  const auto reduce = [&](Reduction reduction, bool roots) {
+    return reduce_to_floats(kernels, scratch, grid, rect, reduction, roots, past_caches, to);
+  };
+  if (p == 0.0) return reduce(kCount, false);
+  if (p == 1.0) return reduce(kSum, false);
+  if (p == 2.0) return reduce(kSumSquares, true);
+  if (p == kInfinity) return reduce(kMaxMagnitude, false);
+  if (p == -kInfinity) return reduce(kMinMagnitude, false);
+  return false;
+}
+
 }  // namespace
 
 void check_p(double p) {
@@ -203,7 +221,18 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
                          [&](const ElementArgs &args) { magnitudes(args.x, args.n, args.others); });
     return;
   }
-  for_each_norms(call, grid, p, [&](Scratch &, const Rect &rect, double *local) {
+  if (grid.is_deep()) {
+    double *all = call.scratch().take<double>(grid.numblk());
+    norms_deep(call, grid, p, all);
+    store(call.kernels(), Rect::whole(grid.shape), all, out, past_caches);
+    return;
+  }
+  const Tiling tiles = grid.tiles();
+  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
+    const Rect rect = tiles[i];
+    if (norms_to_floats(call.kernels(), scratch, grid, rect, p, past_caches, out)) return;
+    double *local = scratch.take<double>(rect.count());
+    norms_rect(call.kernels(), scratch, grid, rect, p, local);
     store(call.kernels(), rect, local, out, past_caches);
   });
 }

@@ -17,25 +17,6 @@ void norms_deep(Call &call, const Grid &grid, double p, double *local);
 // Rounds to the score dtype, which is how norms are returned, ranked and compared.
 void round_scores(const Grid &grid, int64_t count, double *local);
 
-// Calls each(scratch, rect, norms) for boxes that cover the grid, norms local and not rounded. The
-// box of a grid of deep blocks is all of it, and `each` may then use the call's own loops.
-template <typename Fn>
-void for_each_norms(Call &call, const Grid &grid, double p, Fn &&each) {
-  if (grid.is_deep()) {
-    double *norms = call.scratch().take<double>(grid.numblk());
-    norms_deep(call, grid, p, norms);
-    each(call.scratch(), Rect::whole(grid.shape), norms);
-    return;
-  }
-  const Tiling tiles = grid.tiles();
-  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-    const Rect rect = tiles[i];
-    double *norms = scratch.take<double>(rect.count());
-    norms_rect(call.kernels(), scratch, grid, rect, p, norms);
-    each(scratch, rect, norms);
-  });
-}
-
 // The operation: norms of every block of `grid` into `out`.
 void norms(Call &call, const Grid &grid, double p, const GridArray &out);
 

@@ -174,6 +174,16 @@ class LeafReduction {
     });
   }
 
+  // The same, rounded to floats.
+  void write_floats(float *out, bool roots, bool past_caches) {
+    args_.roots = roots;
+    args_.past_caches = past_caches;
+    nest_.for_each_outer(2, [&](const int64_t *offset) {
+      args_.floats = out + offset[1];
+      run(offset[0], nullptr, nullptr, nullptr);
+    });
+  }
+
   // Joins results with what is there.
   void join(double *sum, double *error) {
     const int64_t inner = nest_[0].extent;
@@ -259,6 +269,18 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
     }
   }
   if (!rooted) kernels.roots(sum, rect.count());
+}
+
+bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                      Reduction reduction, bool roots, bool past_caches, float *out) {
+  if (grid.leaves.size() != 1 || grid.is_deep() || !(rect.extent == grid.tile)) return false;
+  const GridLeaf &leaf = grid.leaves[0];
+  const ReducePlan &plan = leaf.reduce;
+  const bool at_once = leaf.along || plan.rows <= kRowsAtOnce;
+  if (!at_once || !has_dense_results(plan)) return false;
+  LeafReduction work(kernels, scratch, leaf, plan, rect.low, leaf.ahead, reduction, {});
+  work.write_floats(out, roots, past_caches);
+  return true;
 }
 
 Tiling parts_of(const GridLeaf &leaf) {

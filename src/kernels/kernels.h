@@ -48,6 +48,10 @@ struct BlockRow {
   int64_t out;
 };
 
+// Across, rows are added a few at a time to many neighbours: memory is read in long runs, and rows a
+// power of two apart do not drive each other out of the cache.
+inline constexpr int64_t kRowsAtOnce = 8;
+
 // Reduces the blocks of a two-dimensional box. Results are written, not added to.
 struct ReduceArgs {
   const std::byte *x;  // where the first block begins
@@ -64,6 +68,10 @@ struct ReduceArgs {
   double eps;           // kCount
   bool roots;           // kSumSquares: results are the roots of the sums
   int64_t ahead;        // bytes to a box that is reduced soon after; 0: none is known
+  // Results rounded to floats, laid out as sum, which is then not written; or NULL. Not of what is
+  // compensated, nor across more than kRowsAtOnce rows.
+  float *floats;
+  bool past_caches;  // more floats than caches hold
 };
 
 // y = factor * x; factor 1 copies bits, factor 0 writes +0. The product with a double is a double,

@@ -199,14 +199,38 @@ HWY_INLINE V WithFor(const ReduceArgs &args, int64_t block) {
 // At least so many bytes are on their way while a group of blocks is reduced.
 inline constexpr int64_t kReadAhead = 4096;
 
-// Rows are added a few at a time to many neighbours: memory is read in long runs, and rows a power
-// of two apart do not drive each other out of the cache.
-inline constexpr int64_t kRowsAtOnce = 8;
-
 // Sums of squares become norms, if asked for.
 template <class Op>
 HWY_INLINE void TakeRoot(const ReduceArgs &args, Accumulator<Op> *sum) {
   if (Op::kWhat == kSumSquares && args.roots) sum->sum = hn::Sqrt(sum->sum);
+}
+
+HWY_INLINE void StoreFloats(V results, bool past_caches, float *to, int64_t count) {
+  const DF df;
+  const VF floats = ToFloat(results);
+  if (count < kN) {
+    HWY_ALIGN float some[kN];
+    hn::Store(floats, df, some);
+    for (int64_t i = 0; i < count; ++i) to[i] = some[i];
+  } else if (past_caches && reinterpret_cast<uintptr_t>(to) % (kN * sizeof(float)) == 0) {
+    StorePastCaches(floats, df, to);
+  } else {
+    hn::StoreU(floats, df, to);
+  }
+}
+
+// The results of `count` <= kN blocks, of which the first is number `at`.
+template <class Op>
+HWY_INLINE void StoreResults(const ReduceArgs &args, const Accumulator<Op> &results, int64_t at,
+                             int64_t count) {
+  if constexpr (Op::kCompensated) {
+    StoreDoubles(results.sum, args.sum + at, count);
+    StoreDoubles(results.error, args.error + at, count);
+  } else if (args.floats) {
+    StoreFloats(results.sum, args.past_caches, args.floats + at, count);
+  } else {
+    StoreDoubles(results.sum, args.sum + at, count);
+  }
 }
 
 // Calls fn(Op()) for every kind.

@@ -71,8 +71,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
   for (int64_t k = 0; k < kCount; ++k) {
     const int64_t at = of.at + k * kN;
     if (of.row + of.rows == args.rows) TakeRoot(args, &acc[k]);
-    StoreDoubles(acc[k].sum, args.sum + at, count);
-    if constexpr (Op::kCompensated) StoreDoubles(acc[k].error, args.error + at, count);
+    StoreResults(args, acc[k], at, count);
   }
 }
 
@@ -126,8 +125,7 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
         for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);
       }
       TakeRoot(args, &acc);
-      hn::StoreU(acc.sum, d, args.sum + first + j);
-      if constexpr (Op::kCompensated) hn::StoreU(acc.error, d, args.error + first + j);
+      StoreResults(args, acc, first + j, kN);
     }
     if (j < args.inner.count) {
       const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
@@ -145,7 +143,7 @@ HWY_INLINE void ReduceBoxes(const ReduceArgs &args) {
 }
 
 template <class T, class Op>
-HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
+HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
     if (contiguous && args.rows <= kRowsAtOnce) {
@@ -164,6 +162,12 @@ HWY_NOINLINE void ReduceAcross(const ReduceArgs &args) {
     if (contiguous) return ReduceBoxes<true, T, Op>(args);
   }
   ReduceBoxes<false, T, Op>(args);
+}
+
+template <class T, class Op>
+void ReduceAcross(const ReduceArgs &args) {
+  ReduceAnyAcross<T, Op>(args);
+  if (args.past_caches) hwy::FlushStream();
 }
 
 template <class T>

@@ -96,9 +96,7 @@ HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, in
   for (int64_t b = 0; b < count; b += kN) {
     Accumulator<Op> out = Fold(blocks + b);
     TakeRoot(args, &out);
-    const int64_t left = HWY_MIN(count - b, kN);
-    StoreDoubles(out.sum, args.sum + first + b, left);
-    if constexpr (Op::kCompensated) StoreDoubles(out.error, args.error + first + b, left);
+    StoreResults(args, out, first + b, HWY_MIN(count - b, kN));
   }
 }
 
@@ -246,7 +244,7 @@ template <class T, class Op>
 inline constexpr bool kHasShortRows = kN >= 4 && kIsCommon<T, Op>;
 
 template <class T, class Op>
-void ReduceAlong(const ReduceArgs &args) {
+void ReduceAnyAlong(const ReduceArgs &args) {
   if (args.step != 1 || args.n < kLanes) return ReduceRows<RowKind::kGathered, T, Op>(args);
   if constexpr (kHasShortRows<T, Op>) {
     if (args.n == kLanes) return ReduceRows<RowKind::kOne, T, Op>(args);
@@ -257,6 +255,12 @@ void ReduceAlong(const ReduceArgs &args) {
     }
   }
   ReduceRows<RowKind::kLong, T, Op>(args);
+}
+
+template <class T, class Op>
+void ReduceAlong(const ReduceArgs &args) {
+  ReduceAnyAlong<T, Op>(args);
+  if (args.past_caches) hwy::FlushStream();
 }
 
 template <class T>

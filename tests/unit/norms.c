@@ -540,14 +540,17 @@ static void denormals_count_whatever_the_host_flushes(void **state) {
 #endif
 }
 
-/* More norms than caches hold are written past them, from wherever the array begins. */
-enum { kMany = (1 << 23) + 5 };
+/* More norms than caches hold are written past them, from wherever the array begins: `before` floats
+ * behind the beginning of a cache line. */
+enum { kMany = (1 << 23) + 5, kLine = 16 };
 
-static void check_many(int32_t dtype, int64_t size, const char *text, int rows, double p) {
+static void check_many(int32_t dtype, int64_t size, const char *text, int rows, double p,
+                       int before) {
   uint8_t *x = malloc((size_t)(rows * kMany * size));
-  float *norms = malloc((kMany + 2) * sizeof(float));
-  assert_true(x && norms);
-  norms[0] = norms[kMany + 1] = -1; /* around the array */
+  float *lines = aligned_alloc(64, (kMany / kLine + 3) * 64);
+  assert_true(x && lines);
+  float *norms = lines + before;
+  norms[-1] = norms[kMany] = -1; /* around the array */
   for (int64_t i = 0; i < (int64_t)rows * kMany; ++i) {
     const float value = (float)(i % 127 - 63);
     const uint16_t half = (uint16_t)(bits_of(value) >> 16);
@@ -555,24 +558,25 @@ static void check_many(int32_t dtype, int64_t size, const char *text, int rows, 
   }
   spk_block *block = blocks_of(dtype, text, DIMS(rows, 1));
   const spk_buffer leaf = {x, (int64_t)rows * kMany, dtype, SPK_LAYOUT_VIEW, NULL};
-  const spk_buffer out = {norms + 1, kMany, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer out = {norms, kMany, SPK_F32, SPK_LAYOUT_VIEW, NULL};
   assert_ok(spk_block_norms(NULL, block, &leaf, 1, p, &out));
   spk_block_release(block);
   for (int64_t i = 0; i < kMany; ++i) {
     double want = 0;
     for (int r = 0; r < rows; ++r) want += fabs((double)((i + r * (int64_t)kMany) % 127 - 63));
-    if (norms[i + 1] != want) fail_msg("norm %d: got %g, expected %g", (int)i, norms[i + 1], want);
+    if (norms[i] != want) fail_msg("norm %d: got %g, expected %g", (int)i, norms[i], want);
   }
-  assert_true(norms[0] == -1 && norms[kMany + 1] == -1);
-  free(norms);
+  assert_true(norms[-1] == -1 && norms[kMany] == -1);
+  free(lines);
   free(x);
 }
 
 static void many_norms(void **state) {
   (void)state;
-  check_many(SPK_F32, 4, "(1,8388613)", 1, 2);
-  check_many(SPK_BF16, 2, "(1,8388613)", 1, 2);
-  check_many(SPK_F32, 4, "(2,8388613)", 2, 1);
+  check_many(SPK_F32, 4, "(1,8388613)", 1, 2, 1);
+  check_many(SPK_BF16, 2, "(1,8388613)", 1, 2, 1);
+  check_many(SPK_F32, 4, "(2,8388613)", 2, 1, 1);
+  check_many(SPK_F32, 4, "(2,8388613)", 2, 1, kLine);
 }
 
 int main(void) {
