@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "core/power.h"
@@ -50,10 +51,22 @@ struct DeepReducer {
   static Tiling parts(const GridLeaf &leaf) { return parts_of(leaf); }
 };
 
-// One reduction, rounded once.
+// The one reduction, rounded once, that a norm is; none if it takes more.
+std::optional<Reduction> plain_reduction(const Grid &grid, double p) {
+  if (p == 0.0) return kCount;
+  if (p == kInfinity) return kMaxMagnitude;
+  if (p == -kInfinity) return kMinMagnitude;
+  const bool are_sums_exact = grid.score_dtype != SPK_F64;
+  if (p == 1.0 && are_sums_exact) return kSum;
+  if (p == 2.0 && are_sums_exact) return kSumSquares;
+  return std::nullopt;
+}
+
 template <typename Reducer>
 void plain(const Reducer &reducer, Reduction reduction, double *norms) {
-  reducer.reduce(reduction, {}, norms, nullptr);
+  ReduceOptions options;
+  options.roots = reduction == kSumSquares;
+  reducer.reduce(reduction, options, norms, nullptr);
 }
 
 template <typename Reducer>
@@ -111,14 +124,6 @@ void exact_euclidean(const Reducer &reducer, double *norms) {
   }
 }
 
-template <typename Reducer>
-void euclidean(const Reducer &reducer, double *norms) {
-  if (reducer.grid.score_dtype == SPK_F64) return exact_euclidean(reducer, norms);
-  ReduceOptions options;
-  options.roots = true;
-  reducer.reduce(kSumSquares, options, norms, nullptr);
-}
-
 // sum (|x| / max)^p over one block.
 template <typename Reducer>
 DoubleDouble sum_of_powers(const Reducer &reducer, Scratch &scratch, const Extents &block,
@@ -153,13 +158,12 @@ void general(const Reducer &reducer, double p, double *norms) {
 template <typename Reducer>
 void norms_by(const Reducer &reducer, double p, double *norms) {
   const Scratch::Frame frame(reducer.scratch);
-  if (p == 0.0) return plain(reducer, kCount, norms);
-  if (p == -kInfinity) return plain(reducer, kMinMagnitude, norms);
-  if (p == kInfinity) return plain(reducer, kMaxMagnitude, norms);
-  if (p == 2.0) return euclidean(reducer, norms);
-  if (p != 1.0) return general(reducer, p, norms);
-  if (reducer.grid.score_dtype == SPK_F64) return compensated_sum(reducer, norms);
-  plain(reducer, kSum, norms);
+  if (const auto reduction = plain_reduction(reducer.grid, p)) {
+    return plain(reducer, *reduction, norms);
+  }
+  if (p == 1.0) return compensated_sum(reducer, norms);
+  if (p == 2.0) return exact_euclidean(reducer, norms);
+  general(reducer, p, norms);
 }
 
 // Every norm of one element but p = 0 is its magnitude.
@@ -172,18 +176,12 @@ void magnitudes(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, 
 // done nothing, of others.
 bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                      double p, bool past_caches, const GridArray &out) {
+  const auto reduction = plain_reduction(grid, p);
   const bool are_floats = grid.score_dtype == SPK_F32 && out.dtype == SPK_F32;
-  if (!are_floats || !is_row_major(rect, out)) return false;
+  if (!reduction || !are_floats || !is_row_major(rect, out)) return false;
   auto *to = reinterpret_cast<float *>(out.data + dot(rect.low, out.step));
-  const auto reduce = [&](Reduction reduction, bool roots) {
-    return reduce_to_floats(kernels, scratch, grid, rect, reduction, roots, past_caches, to);
-  };
-  if (p == 0.0) return reduce(kCount, false);
-  if (p == 1.0) return reduce(kSum, false);
-  if (p == 2.0) return reduce(kSumSquares, true);
-  if (p == kInfinity) return reduce(kMaxMagnitude, false);
-  if (p == -kInfinity) return reduce(kMinMagnitude, false);
-  return false;
+  const bool roots = *reduction == kSumSquares;
+  return reduce_to_floats(kernels, scratch, grid, rect, *reduction, roots, past_caches, to);
 }
 
 }  // namespace

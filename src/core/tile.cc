@@ -278,8 +278,11 @@ bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid
   const ReducePlan &plan = leaf.reduce;
   const bool at_once = leaf.along || plan.rows <= kRowsAtOnce;
   if (!at_once || !has_dense_results(plan)) return false;
+  // Short runs would write parts of lines.
+  const NestDim &inner = plan.blocks[0];
+  const bool long_runs = inner.extent >= kLongRun || plan.blocks[1].step[1] == inner.extent;
   LeafReduction work(kernels, scratch, leaf, plan, rect.low, leaf.ahead, reduction, {});
-  work.write_floats(out, roots, past_caches);
+  work.write_floats(out, roots, past_caches && long_runs);
   return true;
 }
 

@@ -39,13 +39,13 @@ bool has_dense_results(const ReducePlan &plan);
 // Reduces the blocks of a box into local sums (and errors, where the reduction is compensated).
 void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                  Reduction reduction, const ReduceOptions &options, double *sum, double *error);
-// The same of plain reductions straight to floats, where a tile lets kernels do so; else returns
-// false and has done nothing.
-bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                      Reduction reduction, bool roots, bool past_caches, float *out);
 // The same for a grid of deep blocks, all of it, in parallel over the parts of the blocks.
 void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
                  double *sum, double *error);
+// Reduces the blocks of a tile straight into floats, row-major in the box, where kernels can; else
+// returns false and has done nothing. Not for what is compensated.
+bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                      Reduction reduction, bool roots, bool past_caches, float *out);
 
 // Multiplies, or masks with keep bytes, the blocks of a box.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
