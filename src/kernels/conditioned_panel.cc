@@ -45,9 +45,10 @@ struct Scalars {
   HWY_INLINE void Store(int64_t r, V v) { hn::Store(v, D(), of + r * kN); }
 };
 
-// kLanes partial sums for each block of a batch.
+// kPartials sums for each block of a batch: lanes that lie so far apart are added at once.
+inline constexpr int64_t kPartials = kLanes / 2;
 struct Partials {
-  HWY_ALIGN double of[kMostBlocks * kLanes];
+  HWY_ALIGN double of[kMostBlocks * kPartials];
 };
 
 struct Batch {
@@ -74,17 +75,30 @@ struct Groups {
   int64_t row_step;
 };
 
-// Compensated sum of what `chain(first row, last row)` adds up.
-template <class Chain>
-HWY_INLINE V SumOfChains(int64_t rows, Chain chain) {
-  if (rows <= kChain) return chain(0, rows);  // nothing to compensate
-  V total = hn::Zero(D());
+// Sum of term(row) for rows from `row` to `end`, kChain at most.
+template <class Term>
+HWY_INLINE V SumOfChain(int64_t row, int64_t end, Term term) {
+  V sum = hn::Zero(D());
+  if (end - row == kChain) {
+    HWY_UNROLL(2)
+    for (int64_t i = 0; i < kChain; ++i) sum = hn::Add(sum, term(row + i));
+  } else {
+    for (; row < end; ++row) sum = hn::Add(sum, term(row));
+  }
+  return sum;
+}
+
+// Compensated sum of the chains of all rows.
+template <class Term>
+HWY_INLINE V SumOfRows(int64_t rows, Term term) {
+  V total = SumOfChain(0, HWY_MIN(kChain, rows), term);
+  if (rows <= kChain) return total;  // nothing to compensate
   V lost = hn::Zero(D());
-  for (int64_t row = 0; row < rows; row += kChain) {
-    const V term = chain(row, HWY_MIN(row + kChain, rows));
-    const V sum = hn::Add(total, term);
+  for (int64_t row = kChain; row < rows; row += kChain) {
+    const V chain = SumOfChain(row, HWY_MIN(row + kChain, rows), term);
+    const V sum = hn::Add(total, chain);
     const V part = hn::Sub(sum, total);
-    lost = hn::Add(lost, hn::Add(hn::Sub(total, hn::Sub(sum, part)), hn::Sub(term, part)));
+    lost = hn::Add(lost, hn::Add(hn::Sub(total, hn::Sub(sum, part)), hn::Sub(chain, part)));
     total = sum;
   }
   return hn::Add(total, lost);
@@ -96,20 +110,16 @@ HWY_INLINE void NormsOfRegister(const double *w, const double *h, int64_t rows, 
   V weights = hn::Zero(D());
   V cubes = hn::Zero(D());
   V fourths = hn::Zero(D());
-  const V products = SumOfChains(rows, [&](int64_t row, int64_t end) HWY_ATTR {
-    V chain = hn::Zero(D());
-    for (; row < end; ++row) {
-      const V weight = hn::LoadU(D(), w + row * row_step);
-      const V metric = hn::LoadU(D(), h + row * row_step);
-      const V c = hn::Mul(metric, weight);
-      const V square = hn::Mul(c, c);
-      weights = hn::Add(weights, hn::Mul(weight, weight));
-      const V cube = hn::Mul(square, metric);
-      cubes = hn::Add(cubes, cube);
-      fourths = hn::Add(fourths, hn::Mul(cube, metric));
-      chain = hn::Add(chain, square);
-    }
-    return chain;
+  const V products = SumOfRows(rows, [&](int64_t row) HWY_ATTR {
+    const V weight = hn::LoadU(D(), w + row * row_step);
+    const V metric = hn::LoadU(D(), h + row * row_step);
+    const V c = hn::Mul(metric, weight);
+    const V square = hn::Mul(c, c);
+    weights = hn::Add(weights, hn::Mul(weight, weight));
+    const V cube = hn::Mul(square, metric);
+    cubes = hn::Add(cubes, cube);
+    fourths = hn::Add(fourths, hn::Mul(cube, metric));
+    return square;
   });
   sums[0] = weights;
   sums[1] = products;
@@ -117,31 +127,24 @@ HWY_INLINE void NormsOfRegister(const double *w, const double *h, int64_t rows, 
   sums[3] = fourths;
 }
 
-// Lanes of sum q^2 p^k, k = 0 to 3, of one register of a group.
+// Lanes of sum (w p)^2 p^k, k = 0 to 3, of one register of a group: nu^2 times those of q.
 HWY_INLINE void MomentsOfRegister(const double *w, const double *h, int64_t rows, int64_t row_step,
                                   V nu, V *sums) {
   const V one = hn::Set(D(), 1.0);
   V first = hn::Zero(D());
   V second = hn::Zero(D());
   V third = hn::Zero(D());
-  const V squares = SumOfChains(rows, [&](int64_t row, int64_t end) HWY_ATTR {
-    V chain = hn::Zero(D());
-    for (; row < end; ++row) {
-      const V metric = hn::LoadU(D(), h + row * row_step);
-      const V c = hn::Mul(metric, hn::LoadU(D(), w + row * row_step));
-      const V shrink = hn::Div(one, hn::Add(hn::Mul(metric, nu), one));
-      const V p = hn::Sub(one, shrink);
-      const V q = hn::Mul(c, shrink);
-      const V term0 = hn::Mul(q, q);
-      const V term1 = hn::Mul(term0, p);
-      const V term2 = hn::Mul(term1, p);
-      const V term3 = hn::Mul(term2, p);
-      chain = hn::Add(chain, term0);
-      first = hn::Add(first, term1);
-      second = hn::Add(second, term2);
-      third = hn::Add(third, term3);
-    }
-    return chain;
+  const V squares = SumOfRows(rows, [&](int64_t row) HWY_ATTR {
+    const V ratio = hn::Mul(hn::LoadU(D(), h + row * row_step), nu);
+    const V p = hn::Div(ratio, hn::Add(ratio, one));
+    const V x = hn::Mul(hn::LoadU(D(), w + row * row_step), p);
+    const V term0 = hn::Mul(x, x);
+    const V term1 = hn::Mul(term0, p);
+    const V term2 = hn::Mul(term1, p);
+    first = hn::Add(first, term1);
+    second = hn::Add(second, term2);
+    third = hn::Add(third, hn::Mul(term2, p));
+    return term0;
   });
   sums[0] = squares;
   sums[1] = first;
@@ -149,18 +152,27 @@ HWY_INLINE void MomentsOfRegister(const double *w, const double *h, int64_t rows
   sums[3] = third;
 }
 
-// Adds up the lanes of kLanes blocks: neighbours first, the same tree on every target.
+// Register r of a block's lanes becomes a part of its partial sums, the same on every target: the
+// upper half of the lanes is added to the lower.
+HWY_INLINE void StorePartial(V sum, int64_t r, double *partial) {
+  if constexpr (kN > kPartials) {
+    const hn::CappedTag<double, kPartials> half;
+    HWY_ALIGN double lanes[kN];
+    hn::Store(sum, D(), lanes);
+    hn::Store(hn::Add(hn::Load(half, lanes), hn::Load(half, lanes + kPartials)), half, partial);
+  } else {
+    double *at = partial + r * kN % kPartials;
+    hn::StoreU(r * kN < kPartials ? sum : hn::Add(hn::LoadU(D(), at), sum), D(), at);
+  }
+}
+
+// Adds up the partial sums of kLanes blocks.
 HWY_INLINE void Fold(const double *partial, double *sums) {
-  HWY_ALIGN double halves[2 * kLanes];
-  for (int64_t i = 0; i < 2 * kLanes; i += kN) {
+  static_assert(kPartials == 4);
+  for (int64_t i = 0; i < kLanes; i += kN) {
     V a, b, c, d;
     hn::LoadInterleaved4(D(), partial + 4 * i, a, b, c, d);
-    hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, d)), D(), halves + i);
-  }
-  for (int64_t i = 0; i < kLanes; i += kN) {
-    V a, b;
-    hn::LoadInterleaved2(D(), halves + 2 * i, a, b);
-    hn::Store(hn::Add(a, b), D(), sums + i);
+    hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, d)), D(), sums + i);
   }
 }
 
@@ -176,19 +188,25 @@ class ReadAhead {
         lines_((rows_ * ((soon.bytes + kLine - 1) / kLine) + times - 1) / times) {}
 
   HWY_INLINE void AskForSome() {
-    for (int64_t i = 0; i < lines_ && rows_ > 0; ++i) {
-      __builtin_prefetch(line_, 0, 2);
-      line_ += kLine;
-      if (line_ < end_) continue;
+    for (int64_t left = lines_; left > 0 && rows_ > 0; --rows_) {
+      left = AskForRow(left);
+      if (line_ < end_) return;
       row_ += row_step_;
       end_ += row_step_;
       line_ = row_;
-      --rows_;
     }
   }
 
  private:
   static constexpr int64_t kLine = 64;
+
+  // Some lines of the row that is being asked for; returns how many fewer are left.
+  HWY_INLINE int64_t AskForRow(int64_t left) {
+    const std::byte *line = line_;
+    for (; left > 0 && line < end_; --left, line += kLine) __builtin_prefetch(line, 0, 2);
+    line_ = line;
+    return left;
+  }
 
   const std::byte *row_;
   const std::byte *line_;
@@ -217,20 +235,28 @@ HWY_INLINE bool AnyClimbs(const double *climbing, int64_t group) {
   return !hn::AllFalse(D(), hn::Gt(most, hn::Zero(D())));
 }
 
-// Sums over the elements of groups, kLanes of each kind from out[kind] on; groups whose roots have
-// been found are left out. `of_register(w, h, rows, row step, nu, sums)` are those of a register.
+// Sums over the elements of groups, from out[kind] on: one for each of kLanes blocks, or kPartials
+// for one block; groups whose roots have been found are left out. `of_register(w, h, rows, row step,
+// nu, sums)` are those of a register.
 template <bool kAcross, class OfRegister>
 HWY_INLINE void SumGroups(const Groups groups, const double *nu, const double *climbing,
                           double *const *out, ReadAhead *soon, OfRegister of_register) {
+  const int64_t row_step = kAcross ? groups.row_step : kLanes;
   for (int64_t g = 0; g < groups.count; ++g) {
     if (soon) soon->AskForSome();
     if (!AnyClimbs<kAcross>(climbing, g)) continue;
     for (int64_t r = 0; r < kRegisters; ++r) {
       const int64_t at = g * groups.step + r * kN;
       V sums[kMoments];
-      of_register(groups.w + at, groups.h + at, groups.rows, groups.row_step,
-                  LanesOf<kAcross>(nu, g, r), sums);
-      for (int k = 0; k < kMoments; ++k) hn::StoreU(sums[k], D(), out[k] + g * kLanes + r * kN);
+      of_register(groups.w + at, groups.h + at, groups.rows, row_step, LanesOf<kAcross>(nu, g, r),
+                  sums);
+      for (int k = 0; k < kMoments; ++k) {
+        if constexpr (kAcross) {
+          hn::StoreU(sums[k], D(), out[k] + g * kLanes + r * kN);
+        } else {
+          StorePartial(sums[k], r, out[k] + g * kPartials);
+        }
+      }
     }
   }
 }
@@ -393,7 +419,8 @@ HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
   const V e3 = hn::Mul(batch->moment[3].Load(r), share);
 
   // ||q|| / t - 1, with no cancellation but that of the sum.
-  const V quotient = hn::Div(square, hn::Mul(t, t));
+  const V size = hn::Mul(nu, t);
+  const V quotient = hn::Div(square, hn::Mul(size, size));
   const V excess = hn::Div(hn::Sub(quotient, one), hn::Add(hn::Sqrt(quotient), one));
   // 1 / ||q|| in powers of x: 1 + e1 (x + a x^2 + b x^3 + ...).
   const V inverse = hn::Div(one, e1);
@@ -471,7 +498,7 @@ HWY_INLINE void TakeSums(Kernel sum, const Groups &groups, int64_t count, ReadAh
   if (kAcross) return;
   for (int64_t b = 0; b < count; b += kLanes) {
     for (int k = 0; k < kMoments; ++k)
-      Fold(batch->partial[k].of + b * kLanes, batch->moment[k].of + b);
+      Fold(batch->partial[k].of + b * kPartials, batch->moment[k].of + b);
   }
 }
 

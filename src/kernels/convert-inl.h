@@ -222,10 +222,11 @@ template <class T>
 HWY_INLINE void ToDoubles(const T *x, int64_t n, int64_t step, double *out, int64_t out_step) {
   int64_t i = 0;
   if (step == 1 && out_step == 1) {
-    for (; i + kN <= n; i += kN) {
+    for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
       hwy::Prefetch(x + i + kAhead<T>);
-      hn::StoreU(Load(x + i), D(), out + i);
+      for (int64_t k = i; k < i + kLineOf<T>; k += kN) hn::StoreU(Load(x + k), D(), out + k);
     }
+    for (; i + kN <= n; i += kN) hn::StoreU(Load(x + i), D(), out + i);
   }
   // Words gathered for a register would be waited for; scalars that C++ knows are not.
   if constexpr (std::is_floating_point_v<T>) {

@@ -6,6 +6,8 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <algorithm>
+
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"
@@ -69,10 +71,13 @@ HWY_INLINE Word LargestLessOne(const Word *x, int64_t n, int64_t step) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto one = hn::Set(d, Word{1});
     auto most = hn::Zero(d);
-    for (; i + lanes <= n; i += lanes) {
+    for (; i + kLineOf<Word> <= n; i += kLineOf<Word>) {
       hwy::Prefetch(x + i + kAhead<Word>);
-      most = hn::Max(most, hn::Sub(hn::LoadU(d, x + i), one));
+      for (int64_t k = i; k < i + kLineOf<Word>; k += lanes) {
+        most = hn::Max(most, hn::Sub(hn::LoadU(d, x + k), one));
+      }
     }
+    for (; i + lanes <= n; i += lanes) most = hn::Max(most, hn::Sub(hn::LoadU(d, x + i), one));
     HWY_ALIGN Word words[hn::MaxLanes(d)];
     hn::Store(most, d, words);
     for (int64_t k = 0; k < lanes; ++k) largest = HWY_MAX(largest, words[k]);
@@ -86,7 +91,7 @@ bool AllPositive(const BoxArgs &args) {
   Word largest = 0;
   for (int64_t row = 0; row < args.rows; ++row) {
     const auto *x = reinterpret_cast<const Word *>(args.x + row * args.row_step);
-    largest = HWY_MAX(largest, LargestLessOne(x, args.n, args.step));
+    largest = std::max(largest, LargestLessOne(x, args.n, args.step));
   }
   return largest < kInfinity - 1;
 }
