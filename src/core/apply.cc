@@ -20,17 +20,19 @@ void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_
   });
 }
 
-// Are products of elements and multipliers products of floats?
+// Are products of elements and multipliers products of floats, narrower ones among them?
 bool are_all_floats(const Grid &grid, const GridArray &multiplier) {
-  return multiplier.dtype == SPK_F32 &&
+  return multiplier.dtype != SPK_F64 &&
          std::all_of(grid.leaves.begin(), grid.leaves.end(),
-                     [](const GridLeaf &leaf) { return leaf.dtype == SPK_F32; });
+                     [](const GridLeaf &leaf) { return leaf.dtype != SPK_F64; });
 }
 
 void multiply_floats(Call &call, const Grid &grid, const GridArray &multiplier) {
   apply(
       call, grid,
-      [&](Scratch &scratch, const Rect &rect) { return load_floats(scratch, rect, multiplier); },
+      [&](Scratch &scratch, const Rect &rect) {
+        return load_floats(call.kernels(), scratch, rect, multiplier);
+      },
       [&](Scratch &scratch, const Rect &rect, const float *factor) {
         scale_rect(call.kernels(), scratch, grid, rect, factor);
       },

@@ -60,13 +60,22 @@ void load(const Kernels &kernels, const Rect &rect, const GridArray &array, doub
   for_each_run(rect, array, size, convert_run);
 }
 
-const float *load_floats(Scratch &scratch, const Rect &rect, const GridArray &array) {
-  assert(array.dtype == SPK_F32);
-  if (is_row_major(rect, array)) {
+const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                         const GridArray &array) {
+  assert(array.dtype != SPK_F64);
+  if (array.dtype == SPK_F32 && is_row_major(rect, array)) {
     return reinterpret_cast<const float *>(array.data + dot(rect.low, array.step));
   }
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   float *local = scratch.take<float>(rect.count());
+  if (array.dtype != SPK_F32) {
+    const Scratch::Frame frame(scratch);
+    double *wide = scratch.take<double>(rect.count());
+    load(kernels, rect, array, wide);
+    kernels.from_double[index_of_dtype(SPK_F32)](wide, rect.count(), 1,
+                                                 reinterpret_cast<std::byte *>(local), 1);
+    return local;
+  }
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   for_each_run(rect, array, kFloat,
                [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
                  const auto *numbers = reinterpret_cast<const float *>(from);
@@ -379,10 +388,9 @@ WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const uint8_t * /*k
 WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const double * /*factor*/) {
   return kernels.scale[index_of_dtype(dtype)];
 }
-WriteKernel kernel_by(const Kernels &kernels, [[maybe_unused]] int32_t dtype,
-                      const float * /*factor*/) {
-  assert(dtype == SPK_F32);
-  return kernels.scale_by_floats;
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const float * /*factor*/) {
+  assert(dtype != SPK_F64);
+  return kernels.scale_by_floats[index_of_dtype(dtype)];
 }
 
 template <typename Factor>

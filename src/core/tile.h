@@ -13,8 +13,9 @@ namespace spk {
 // A local array from a caller's array, converted to double; and back, rounded once, if told so past
 // the caches (floats and doubles only).
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
-// A caller's floats as they are; where they lie, if that is how a local array does.
-const float *load_floats(Scratch &scratch, const Rect &rect, const GridArray &array);
+// The same as floats, of any dtype but f64; where they lie, if that is how a local array does.
+const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                         const GridArray &array);
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
            bool past_caches = false);
 // Does a caller's array hold the entries of a box as a local array does, but for the dtype?

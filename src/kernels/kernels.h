@@ -291,7 +291,7 @@ struct Kernels {
   void (*roots)(double *values, int64_t n);
   void (*round_to_float)(double *values, int64_t n);
   void (*scale[kDtypes])(const ScaleArgs &args);
-  void (*scale_by_floats)(const ScaleArgs &args);  // floats times floats
+  void (*scale_by_floats[kDtypes])(const ScaleArgs &args);  // all but f64
   void (*mask[kDtypes])(const ScaleArgs &args);
   // Conversions of a row; `from_double` rounds once, to nearest even.
   void (*to_double[kDtypes])(const std::byte *x, int64_t n, int64_t step, double *out,

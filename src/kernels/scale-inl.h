@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "kernels/convert-inl.h"
+#include "kernels/narrow-inl.h"
 #include "kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,59 +54,106 @@ struct ExactProduct {
   }
 };
 
-// Floats times floats: rounded once, as any product is.
+// Numbers of up to 24 bits times floats. A float's product is rounded once, as any is; that of a
+// 16-bit number is rounded to a float first (StoreNarrowProduct).
 template <class DT>
 struct FloatProduct {
   using Tag = DT;
   static HWY_INLINE hn::Vec<DT> Of(hn::Vec<DT> x, hn::Vec<DT> f) { return hn::Mul(x, f); }
 };
 
-// Elements for a product, and products of elements.
+template <class P>
+inline constexpr bool kByDoubles = std::is_same_v<Factor<P>, double>;
+// Are products of 16-bit numbers taken in floats?
+template <class P, class T>
+inline constexpr bool kInFloats = Narrow<T>::kInFloats &&std::is_same_v<typename P::Tag, DN>;
+
 template <class P, class T>
 HWY_INLINE auto LoadFor(const T *x) {
-  if constexpr (std::is_same_v<Factor<P>, double>) {
+  if constexpr (kByDoubles<P>) {
     return Load(x);
-  } else {
+  } else if constexpr (std::is_same_v<T, float>) {
     return hn::LoadU(typename P::Tag(), x);
+  } else if constexpr (kInFloats<P, T>) {
+    return Narrow<T>::Load(x);
+  } else {
+    return ToFloat(Load(x));
   }
 }
+
+// Rounds the products of floats, which are exact as doubles, once.
+template <class T>
+HWY_INLINE void StoreByDoubles(VF x, VF f, T *y) {
+  const V factor = hn::PromoteTo(D(), f);
+  const V product = hn::Mul(hn::PromoteTo(D(), x), factor);
+  Store(hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(D())), product), y);
+}
+
+template <class T>
+HWY_NOINLINE void StoreRegisterByDoubles(VN x, VN f, T *y) {
+  HWY_ALIGN float elements[kNarrow];
+  HWY_ALIGN float factors[kNarrow];
+  hn::Store(x, DN(), elements);
+  hn::Store(f, DN(), factors);
+  for (int64_t i = 0; i < kNarrow; i += kN) {
+    StoreByDoubles(hn::Load(DF(), elements + i), hn::Load(DF(), factors + i), y + i);
+  }
+}
+
+// `product` of x and f, rounded to floats, rounds on as the exact one does unless it may lie in the
+// middle of two 16-bit numbers. A factor's NaN may have bits that rounding would carry away.
+template <class T>
+HWY_INLINE void StoreNarrowProduct(VN product, VN x, VN f, T *y) {
+  const bool is_number = hn::AllFalse(DN(), hn::IsNaN(f));
+  if (HWY_LIKELY(is_number && !Narrow<T>::MayLieBetween(product, product))) {
+    return Narrow<T>::Store(product, y);
+  }
+  StoreRegisterByDoubles(x, f, y);
+}
+
+// x * f, but +0 where f is 0.
 template <class P, class VT, class T>
-HWY_INLINE void StoreFor(VT product, T *y) {
-  if constexpr (std::is_same_v<Factor<P>, double>) {
-    Store(product, y);
+HWY_INLINE void StoreProduct(VT x, VT f, T *y) {
+  const typename P::Tag d;
+  if constexpr (!kByDoubles<P> && sizeof(T) < sizeof(float) && !kInFloats<P, T>) {
+    StoreByDoubles(x, f, y);
   } else {
-    hn::StoreU(product, typename P::Tag(), y);
+    const auto product = hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), P::Of(x, f));
+    if constexpr (kByDoubles<P>) {
+      Store(product, y);
+    } else if constexpr (std::is_same_v<T, float>) {
+      hn::StoreU(product, d, y);
+    } else {
+      StoreNarrowProduct(product, x, f, y);
+    }
   }
 }
 
 // A contiguous row of at least a register, times one factor.
 template <class T, class P>
 HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
-  const typename P::Tag d;
-  const auto f = hn::Set(d, factor);
-  const auto alive = hn::Not(hn::Eq(f, hn::Zero(d)));
-  const auto scaled = [&](const T *from) HWY_ATTR {
-    return hn::IfThenElseZero(alive, P::Of(LoadFor<P>(from), f));
-  };
+  const auto f = hn::Set(typename P::Tag(), factor);
   if (n % kLineOf<T> == 0) {
     for (int64_t i = 0; i < n; i += kLineOf<T>) {
       PrefetchAhead(x + i, ahead);
-      for (int64_t k = i; k < i + kLineOf<T>; k += kFactors<P>) StoreFor<P>(scaled(x + k), y + k);
+      for (int64_t k = i; k < i + kLineOf<T>; k += kFactors<P>) {
+        StoreProduct<P>(LoadFor<P>(x + k), f, y + k);
+      }
     }
     return;
   }
   // The last register overlaps the one before, so it is read before anything is written.
-  const auto last = scaled(x + n - kFactors<P>);
+  const auto last = LoadFor<P>(x + n - kFactors<P>);
   PrefetchAhead(x + n - kFactors<P>, ahead);
   if (n <= 2 * kFactors<P>) {
-    StoreFor<P>(scaled(x), y);
-    return StoreFor<P>(last, y + n - kFactors<P>);
+    StoreProduct<P>(LoadFor<P>(x), f, y);
+    return StoreProduct<P>(last, f, y + n - kFactors<P>);
   }
   for (int64_t i = 0; i + kFactors<P> < n; i += kFactors<P>) {
     PrefetchAhead(x + i, ahead);
-    StoreFor<P>(scaled(x + i), y + i);
+    StoreProduct<P>(LoadFor<P>(x + i), f, y + i);
   }
-  StoreFor<P>(last, y + n - kFactors<P>);
+  StoreProduct<P>(last, f, y + n - kFactors<P>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -28,7 +28,7 @@ HWY_INLINE void ScaleGathered(const T *x, int64_t x_step, T *y, int64_t y_step, 
     HWY_ALIGN T in[kFactors<P>] = {};
     HWY_ALIGN T out[kFactors<P>];
     for (int64_t k = 0; k < left; ++k) in[k] = x[(i + k) * x_step];
-    StoreFor<P>(P::Of(LoadFor<P>(in), f), out);
+    StoreProduct<P>(LoadFor<P>(in), f, out);
     for (int64_t k = 0; k < left; ++k) y[(i + k) * y_step] = out[k];
   }
 }
@@ -42,7 +42,7 @@ HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, in
   HWY_ALIGN T out[kFactors<P>];
   for (int64_t k = 0; k < n; ++k) in[k] = x[k * x_step];
   for (int64_t k = 0; k < n; ++k) f[k] = factor[k * factor_step];
-  StoreFor<P>(P::Of(LoadFor<P>(in), hn::Load(typename P::Tag(), f)), out);
+  StoreProduct<P>(LoadFor<P>(in), hn::Load(typename P::Tag(), f), out);
   for (int64_t k = 0; k < n; ++k) {
     const T kept = f[k] == 1 ? in[k] : out[k];
     y[k * y_step] = f[k] == 0 ? T{} : kept;
@@ -54,9 +54,14 @@ template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
   if constexpr (Narrow<T>::kInFloats) {
     if (n >= kNarrow) {
-      NarrowFactors<T> narrow;
-      narrow.Take(&factor, 1, 1);
-      if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, ahead);
+      if constexpr (kByDoubles<P>) {
+        NarrowFactors<T> narrow;
+        narrow.Take(&factor, 1, 1);
+        if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, ahead);
+      } else {
+        const FloatFactor narrow = {factor};
+        if (narrow.is_usual()) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, ahead);
+      }
     }
   }
   ScaleRun<T, P>(x, y, n, factor, ahead);
@@ -108,8 +113,7 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
   PrefetchAhead(x, ahead);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
   for (int64_t i = 0; i < kCount; i += kFactors<P>) {
-    const auto f = hn::LoadU(d, factor + i);
-    StoreFor<P>(hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), P::Of(LoadFor<P>(x + i), f)), y + i);
+    StoreProduct<P>(LoadFor<P>(x + i), hn::LoadU(d, factor + i), y + i);
   }
   return true;
 }
@@ -172,7 +176,6 @@ class PickedRows {
   HWY_INLINE int64_t Scale(const T *x, T *y, int64_t rows, const Factor<P> *factor,
                            int64_t ahead) const {
     const Tag d;
-    const auto zero = hn::Zero(d);
     int64_t row = 0;
     for (; row + kFactors<P> <= rows;
          row += kFactors<P>, x += kFactors<P> * n_, y += kFactors<P> * n_) {
@@ -184,9 +187,8 @@ class PickedRows {
       }
       for (int64_t k = 0; k < n_; ++k) {
         PrefetchAhead(x + k * kFactors<P>, ahead);
-        const auto f = hn::TableLookupLanes(factors, pick_[k]);
-        const auto product = P::Of(LoadFor<P>(x + k * kFactors<P>), f);
-        StoreFor<P>(hn::IfThenZeroElse(hn::Eq(f, zero), product), y + k * kFactors<P>);
+        StoreProduct<P>(LoadFor<P>(x + k * kFactors<P>), hn::TableLookupLanes(factors, pick_[k]),
+                        y + k * kFactors<P>);
       }
     }
     return row;
@@ -247,7 +249,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   }
   switch (KindOfRows<T>(args, kFactors<P>)) {
     case Rows::kShort:
-      if constexpr (Narrow<T>::kInFloats) {
+      if constexpr (Narrow<T>::kInFloats && kByDoubles<P>) {
         if (args.n >= kNarrow) return ScaleNarrowRows<T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
@@ -258,7 +260,9 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
           });
     case Rows::kElements:
       if (args.n == kFactors<P>) return ScaleRowsOfRegisters<kFactors<P>, T, P>(args);
-      if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
+      if constexpr (kLanes % kFactors<P> == 0) {
+        if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
+      }
       return ForEachRow<T, Factor<P>>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const Factor<P> *factor)
                     HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });
@@ -285,10 +289,20 @@ void Scale(const ScaleArgs &args) {
 }
 
 // Registers hold up to kLanes floats, as many as a short row: 4 do not fill those of 8.
-void ScaleByFloats(const ScaleArgs &args) {
+void ScaleFloatsByFloats(const ScaleArgs &args) {
   const bool tiny = args.n < kLanes && !FollowEachOther<float>(args);
   if (tiny) return ScaleRows<float, FloatProduct<hn::CappedTag<float, 4>>>(args);
   ScaleRows<float, FloatProduct<hn::CappedTag<float, kLanes>>>(args);
+}
+
+// Registers of half the size where rows do not fill whole ones.
+template <class T>
+void ScaleNarrowByFloats(const ScaleArgs &args) {
+  if constexpr (Narrow<T>::kInFloats) {
+    const bool fills = args.n >= kNarrow || FollowEachOther<T>(args);
+    if (fills) return ScaleRows<T, FloatProduct<DN>>(args);
+  }
+  ScaleRows<T, FloatProduct<DF>>(args);
 }
 
 void FillScale(Kernels *table) {
@@ -296,7 +310,10 @@ void FillScale(Kernels *table) {
   table->scale[kF64] = Scale<double>;
   table->scale[kF16] = Scale<F16>;
   table->scale[kBf16] = Scale<Bf16>;
-  table->scale_by_floats = ScaleByFloats;
+  table->scale_by_floats[kF32] = ScaleFloatsByFloats;
+  table->scale_by_floats[kF64] = nullptr;  // what products of doubles are rounded to is no float
+  table->scale_by_floats[kF16] = ScaleNarrowByFloats<F16>;
+  table->scale_by_floats[kBf16] = ScaleNarrowByFloats<Bf16>;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-enum { kWords = 1 << 16, kRow = 64, kRows = kWords / kRow, kMostBlocks = kWords / 8 };
+enum { kWords = 1 << 16, kRow = 64, kRows = kWords / kRow, kMostBlocks = kWords };
 
 typedef struct {
   int32_t dtype;
@@ -71,16 +71,27 @@ static void numbers_and_words_belong_together(void **state) {
   assert_true(value_of(&kFormats[1], 0x3f81) == 1.0078125L);
 }
 
-/* All words, in blocks of so many neighbours; what does not divide 64 leaves the last ones of each
- * row of 64 alone. */
-static const int kWidths[] = {64, 8, 16, 32, 40, 13, 28, 56};
+/* All words, in blocks of so many rows of so many neighbours; a width that does not divide 64 leaves
+ * the last ones of each row of 64 alone. */
+typedef struct {
+  int rows, width;
+} shape;
 
-static bool has_gaps(int width) {
-  return kRow % width != 0;
+static const shape kShapes[] = {{1, 64}, {1, 8},  {1, 16}, {1, 32}, {1, 40},   {1, 13},
+                                {1, 28}, {1, 56}, {1, 1},  {1, 2},  {1, 4},    {4, 4},
+                                {8, 8},  {4, 2},  {16, 1}, {2, 16}, {1024, 1}, {1, 15}};
+
+static bool has_gaps(shape of) {
+  return kRow % of.width != 0;
 }
 
-static int step_of(int width) {
-  return has_gaps(width) ? kRow : width;
+static int columns_of(shape of) {
+  return has_gaps(of) ? of.width : kRow;
+}
+
+/* The block of an element that lies in one. */
+static int block_of(shape of, int i) {
+  return i / kRow / of.rows * (columns_of(of) / of.width) + i % kRow / of.width;
 }
 
 static void check_word(const format *f, int i, double factor, uint16_t got) {
@@ -100,22 +111,21 @@ static void check_word(const format *f, int i, double factor, uint16_t got) {
 }
 
 /* Every block times a factor of its own. */
-static void check_products(const format *f, int width, spk_buffer factors,
-                           const double *as_double) {
+static void check_products(const format *f, shape of, spk_buffer factors, const double *as_double) {
   static uint16_t words[kWords];
   for (int i = 0; i < kWords; ++i) words[i] = (uint16_t)i;
   char text[64];
-  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kRows, has_gaps(width) ? width : kRow, kRow);
-  spk_block *block = blocks_of(f->dtype, text, DIMS(1, width));
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kRows, columns_of(of), kRow);
+  spk_block *block = blocks_of(f->dtype, text, DIMS(of.rows, of.width));
   const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
   factors.numel = spk_block_numblk(block);
   assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &factors));
   spk_block_release(block);
   for (int i = 0; i < kWords; ++i) {
-    if (has_gaps(width) && i % kRow >= width) {
+    if (i % kRow >= columns_of(of)) {
       assert_int_equal(words[i], i);
     } else {
-      check_word(f, i, as_double[i / step_of(width)], words[i]);
+      check_word(f, i, as_double[block_of(of, i)], words[i]);
     }
   }
 }
@@ -125,7 +135,8 @@ static double factor_of(uint64_t *random) {
   *random = *random * 6364136223846793005u + 1442695040888963407u;
   const double fraction = (double)(*random >> 11) * 0x1p-53;
   const int kind = (int)(*random >> 5) % 64;
-  const double specials[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 1 + 0x1p-52, 0x1p-130, 1e-300, 1e300};
+  const double specials[] = {0.0, -0.0,        1.0,      -1.0,   0.5,   1.5,
+                             NAN, 1 + 0x1p-52, 0x1p-130, 1e-300, 1e300, INFINITY};
   if (kind < COUNT(specials)) return specials[kind];
   return ldexp(1 + fraction, kind % 25 - 12) * (kind & 1 ? -1 : 1);
 }
@@ -135,17 +146,20 @@ static void products_are_rounded_once(void **state) {
   static double f64[kMostBlocks];
   static double of_f32[kMostBlocks];
   static float f32[kMostBlocks];
+  /* A NaN of many bits is no number either after its last ones have been cut off. */
+  const uint32_t all_bits = 0x7fffffff;
   uint64_t random = 1;
-  for (int round = 0; round < 64; ++round) {
-    const int width = kWidths[round % COUNT(kWidths)];
+  for (int round = 0; round < 4 * COUNT(kShapes); ++round) {
+    const shape of = kShapes[round % COUNT(kShapes)];
     for (int b = 0; b < kMostBlocks; ++b) {
       f64[b] = factor_of(&random);
       f32[b] = (float)f64[b];
+      if (isnan(f32[b])) memcpy(&f32[b], &all_bits, sizeof all_bits);
       of_f32[b] = f32[b];
     }
     for (int64_t i = 0; i < COUNT(kFormats); ++i) {
-      check_products(&kFormats[i], width, F32(f32), of_f32);
-      check_products(&kFormats[i], width, F64(f64), f64);
+      check_products(&kFormats[i], of, F32(f32), of_f32);
+      check_products(&kFormats[i], of, F64(f64), f64);
     }
   }
 }
@@ -154,14 +168,17 @@ static void products_are_rounded_once(void **state) {
 static void products_near_ties_are_rounded_once(void **state) {
   (void)state;
   static double f64[kMostBlocks];
+  static double of_f32[kMostBlocks];
+  static float f32[kMostBlocks];
   uint64_t random = 2;
   for (int64_t i = 0; i < COUNT(kFormats); ++i) {
     const format *f = &kFormats[i];
-    for (int round = 0; round < 64; ++round) {
-      const int width = kWidths[round % COUNT(kWidths)];
-      for (int b = 0; b < kMostBlocks; ++b) {
-        const int first = b * step_of(width) % kWords;
-        const long double number = value_of(f, (uint16_t)(first + round % 8));
+    for (int round = 0; round < 4 * COUNT(kShapes); ++round) {
+      const shape of = kShapes[round % COUNT(kShapes)];
+      for (int word = 0; word < kWords; ++word) {
+        if (word % kRow >= columns_of(of)) continue;
+        const int b = block_of(of, word); /* of its elements, one is the last to choose */
+        const long double number = value_of(f, (uint16_t)word);
         factor_of(&random);
         const uint16_t below = (uint16_t)((random >> 20) & 0x3fff);
         const long double middle = (value_of(f, below) + value_of(f, (uint16_t)(below + 1))) / 2;
@@ -169,8 +186,11 @@ static void products_near_ties_are_rounded_once(void **state) {
         const int step = (int)(random >> 60) % 3 - 1; /* the double before, itself, the next */
         const double toward = step < 0 ? -INFINITY : INFINITY;
         f64[b] = isfinite(factor) ? (step ? nextafter(factor, toward) : factor) : 1.5;
+        const float single = isfinite(factor) ? (float)factor : 1.5f;
+        of_f32[b] = f32[b] = step ? nextafterf(single, (float)toward) : single;
       }
-      check_products(f, width, F64(f64), f64);
+      check_products(f, of, F64(f64), f64);
+      check_products(f, of, F32(f32), of_f32);
     }
   }
 }
