@@ -71,8 +71,8 @@ static void numbers_and_words_belong_together(void **state) {
   assert_true(value_of(&kFormats[1], 0x3f81) == 1.0078125L);
 }
 
-/* All words, in blocks of so many rows of so many neighbours; a width that does not divide 64 leaves
- * the last ones of each row of 64 alone. */
+/* All words, in blocks of so many rows of so many neighbours; a width that does not divide 64
+ * leaves the last ones of each row of 64 alone. */
 typedef struct {
   int rows, width;
 } shape;
