@@ -238,6 +238,19 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   });
 }
 
+// Rows of a pair of registers of 16-bit numbers, with one factor each.
+template <class T, class P>
+HWY_NOINLINE void ScaleRowsOfPairs(const ScaleArgs &args) {
+  constexpr int64_t kPair = 2 * kNarrow;
+  const int64_t ahead = args.ahead;
+  ForEachRow<T, Factor<P>>(args, [ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+    const FloatFactor narrow = {*factor};
+    if (HWY_UNLIKELY(*factor == 1)) return CopyRow(x, 1, y, 1, kPair);
+    if (HWY_UNLIKELY(!narrow.is_usual())) return ScaleRun<T, P>(x, y, kPair, *factor, ahead);
+    ScaleNarrowPairs<T, P>(x, y, kPair, narrow, *factor, ahead);
+  });
+}
+
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   if (FollowEachOther<T>(args)) {
@@ -251,6 +264,9 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
     case Rows::kShort:
       if constexpr (Narrow<T>::kInFloats && kByDoubles<P>) {
         if (args.n >= kNarrow) return ScaleNarrowRows<T, P>(args);
+      }
+      if constexpr (kInFloats<P, T>) {
+        if (args.n == 2 * kNarrow) return ScaleRowsOfPairs<T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
           args,
