@@ -5,6 +5,8 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <algorithm>
+
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/reduce-inl.h"
@@ -106,10 +108,14 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
 }
 
 // Few rows, of kCount elements each that lie beside those of the next block: what AddRows would
-// find out for each is known.
-template <int64_t kCount, class T, class Op>
-HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
+// find out for each is known. kRows of them, unless that is 0.
+template <int64_t kCount, int64_t kRows, class T, class Op>
+HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
+  constexpr int64_t kMost = kRows > 0 ? kRows : kCount * kRowsAtOnce;
+  const int64_t rows = kRows > 0 ? kRows : args.rows;
+  int64_t offset[kMost];
+  std::copy_n(args.row, rows, offset);
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {
@@ -121,7 +127,7 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given, int64_t rows) {
       if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + first + j);
       for (int64_t r = 0; r < rows; r += kCount) {
         V element[kCount];
-        LoadTiny<kCount>(reinterpret_cast<const T *>(x + args.row[r]), element);
+        LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);
         for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);
       }
       TakeRoot(args, &acc);
@@ -147,16 +153,16 @@ HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
     if (contiguous && args.rows <= kRowsAtOnce) {
-      if (args.rows == 2) return ReduceFewRows<1, T, Op>(args, 2);
-      return ReduceFewRows<1, T, Op>(args, args.rows);
+      if (args.rows == 2) return ReduceFewRows<1, 2, T, Op>(args);
+      return ReduceFewRows<1, 0, T, Op>(args);
     }
     // Narrower registers would gain little.
     if constexpr (kN >= 4) {
       if (args.n == 2 && args.rows <= 2 * kRowsAtOnce) {
-        return ReduceFewRows<2, T, Op>(args, args.rows);
+        return ReduceFewRows<2, 0, T, Op>(args);
       }
       if (args.n == 4 && args.rows <= 4 * kRowsAtOnce) {
-        return ReduceFewRows<4, T, Op>(args, args.rows);
+        return ReduceFewRows<4, 0, T, Op>(args);
       }
     }
     if (contiguous) return ReduceBoxes<true, T, Op>(args);
