@@ -20,7 +20,7 @@ void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_
   });
 }
 
-// Are products of elements and multipliers products of floats, narrower ones among them?
+// Are neither multipliers nor elements f64? Then floats hold both.
 bool are_all_floats(const Grid &grid, const GridArray &multiplier) {
   return multiplier.dtype != SPK_F64 &&
          std::all_of(grid.leaves.begin(), grid.leaves.end(),

@@ -60,6 +60,19 @@ void load(const Kernels &kernels, const Rect &rect, const GridArray &array, doub
   for_each_run(rect, array, size, convert_run);
 }
 
+namespace {
+
+void load_by_doubles(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                     const GridArray &array, float *local) {
+  const Scratch::Frame frame(scratch);
+  double *wide = scratch.take<double>(rect.count());
+  load(kernels, rect, array, wide);
+  const auto to_floats = kernels.from_double[index_of_dtype(SPK_F32)];
+  to_floats(wide, rect.count(), 1, reinterpret_cast<std::byte *>(local), 1);
+}
+
+}  // namespace
+
 const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &rect,
                          const GridArray &array) {
   assert(array.dtype != SPK_F64);
@@ -68,11 +81,7 @@ const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &r
   }
   float *local = scratch.take<float>(rect.count());
   if (array.dtype != SPK_F32) {
-    const Scratch::Frame frame(scratch);
-    double *wide = scratch.take<double>(rect.count());
-    load(kernels, rect, array, wide);
-    kernels.from_double[index_of_dtype(SPK_F32)](wide, rect.count(), 1,
-                                                 reinterpret_cast<std::byte *>(local), 1);
+    load_by_doubles(kernels, scratch, rect, array, local);
     return local;
   }
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));

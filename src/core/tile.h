@@ -13,11 +13,11 @@ namespace spk {
 // A local array from a caller's array, converted to double; and back, rounded once, if told so past
 // the caches (floats and doubles only).
 void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local);
-// The same as floats, of any dtype but f64; where they lie, if that is how a local array does.
-const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &rect,
-                         const GridArray &array);
 void store(const Kernels &kernels, const Rect &rect, const double *local, const GridArray &array,
            bool past_caches = false);
+// A local array as floats, of any dtype but f64; where they lie, if that is how a local array does.
+const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                         const GridArray &array);
 // Does a caller's array hold the entries of a box as a local array does, but for the dtype?
 bool is_row_major(const Rect &rect, const GridArray &array);
 // The leaf of a grid whose blocks are single elements, as an array of them.
@@ -52,7 +52,7 @@ bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const double *factor, bool exact = false);
-// The same by floats, if all leaves are floats.
+// The same by floats, if no leaf is f64: every product is rounded once.
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const float *factor);
 // `is_cached`: the box has just been read.

@@ -8,7 +8,8 @@
 // With the moments E_k = sum q^2 p^k / sum q^2 of p = h nu / (1 + h nu), a change of nu to
 // nu (1 + x) makes ||q||^2 exactly (1 - 2 E_1 x + 3 E_2 x^2 - 4 E_3 x^3 + ...) times as large, so
 // that one sweep gives Newton's step y for 1 / ||q|| and two terms beyond it. All p lie in [0, 1],
-// which bounds the next term whatever the block: the error that a step leaves is known.
+// which bounds the next term whatever the block: the error that a step leaves is known. Sums are of
+// x = w p = nu q, which takes one division.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conditioned_panel.cc"
 #include <hwy/foreach_target.h>
@@ -33,8 +34,8 @@ inline constexpr int64_t kBatchElements = 2048;
 inline constexpr int64_t kChain = 8;
 inline constexpr int kMoments = 4;
 
-// Weights, conditioners and thresholds between the inverse and the square of this keep all squares
-// and cubes in the range of double, f32 altogether.
+// Conditioners and thresholds between the inverse of this and this, and weights of a norm up to it,
+// keep all sums here in the range of double: c^2 h^2 <= 2^900, (nu t)^2 >= 2^-682. All of f32 do.
 inline constexpr double kRange = 0x1p150;
 
 // One number for each block of a batch.
@@ -236,12 +237,12 @@ HWY_INLINE bool AnyClimbs(const double *climbing, int64_t group) {
 }
 
 // Sums over the elements of groups, from out[kind] on: one for each of kLanes blocks, or kPartials
-// for one block; groups whose roots have been found are left out. `of_register(w, h, rows, row step,
-// nu, sums)` are those of a register.
+// for one block; groups whose roots have been found are left out. `of_register(w, h, rows,
+// row step, nu, sums)` are those of a register.
 template <bool kAcross, class OfRegister>
 HWY_INLINE void SumGroups(const Groups groups, const double *nu, const double *climbing,
                           double *const *out, ReadAhead *soon, OfRegister of_register) {
-  const int64_t row_step = kAcross ? groups.row_step : kLanes;
+  const int64_t row_step = kAcross ? groups.row_step : kLanes;  // a constant, if it is one
   for (int64_t g = 0; g < groups.count; ++g) {
     if (soon) soon->AskForSome();
     if (!AnyClimbs<kAcross>(climbing, g)) continue;
@@ -418,9 +419,9 @@ HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
   const V e2 = hn::Mul(batch->moment[2].Load(r), share);
   const V e3 = hn::Mul(batch->moment[3].Load(r), share);
 
-  // ||q|| / t - 1, with no cancellation but that of the sum.
-  const V size = hn::Mul(nu, t);
-  const V quotient = hn::Div(square, hn::Mul(size, size));
+  // ||x|| / (nu t) - 1 = ||q|| / t - 1, with no cancellation but that of the sum.
+  const V wanted = hn::Mul(nu, t);
+  const V quotient = hn::Div(square, hn::Mul(wanted, wanted));
   const V excess = hn::Div(hn::Sub(quotient, one), hn::Add(hn::Sqrt(quotient), one));
   // 1 / ||q|| in powers of x: 1 + e1 (x + a x^2 + b x^3 + ...).
   const V inverse = hn::Div(one, e1);
@@ -459,7 +460,7 @@ HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
   const M done = hn::Or(hn::Or(foreseen, solved), still);
 
   const M climbing = hn::Gt(batch->climbing.Load(r), zero);
-  // Squares that vanished, as they may among conditioners of all magnitudes.
+  // Never within kRange, where ||x|| >= low t > 2^-342; what is no number would end here.
   const M lost = hn::And(climbing, hn::Not(hn::Ge(square, hn::Set(D(), 0x1p-900))));
   const M moves = hn::AndNot(lost, climbing);
   const M stops = hn::And(moves, done);

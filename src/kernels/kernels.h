@@ -169,7 +169,7 @@ struct ConditionedPanel {
   const double *h;
   int64_t blocks;
   int64_t rows;
-  int64_t row_step;         // doubles between rows
+  int64_t row_step;         // doubles between rows: kLanes, unless across
   int64_t block_step;       // doubles between blocks; 1 if across
   bool across;              // blocks are then padded to a multiple of kLanes
   bool wide;                // conditioners may leave the range of float

@@ -14,7 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// `kCut` bits of a float have no room in the 16.
+// How 16-bit numbers become floats, a register at a time, and back. kInFloats is false where the
+// instructions for it are missing.
 template <class T>
 struct Narrow {
   static constexpr bool kInFloats = false;
@@ -27,13 +28,13 @@ inline constexpr int64_t kNarrow = static_cast<int64_t>(hn::MaxLanes(DN()));
 template <>
 struct Narrow<Bf16> {
   static constexpr bool kInFloats = true;
-  static constexpr int kCut = 16;
+  static constexpr int kCut = 16;  // bits of a float that have no room in the 16
 
   static HWY_INLINE VN Load(const Bf16 *p) {
     const auto words = hn::LoadU(hn::Rebind<uint16_t, DN>(), reinterpret_cast<const uint16_t *>(p));
     return hn::BitCast(DN(), hn::ShiftLeft<16>(hn::PromoteTo(DNBits(), words)));
   }
-  // Of numbers that are not in the middle of two.
+  // Of floats that are not in the middle of two numbers, nor NaN of which the last bits are set.
   static HWY_INLINE void Store(VN v, Bf16 *p) {
     const hn::Rebind<uint16_t, DN> d16;
     const auto upper = hn::ShiftRight<16>(PlusHalf(v));
@@ -66,8 +67,8 @@ struct Narrow<Bf16> {
     hn::StoreU(hn::ReorderDemote2To(d16, upper(a), upper(b)), d16, reinterpret_cast<int16_t *>(p));
 #endif
   }
-  // May any of these products lie in the middle of two? Or be so small that products of low parts
-  // leave the range of normal floats?
+  // May any of these products lie in the middle of two numbers? Or be so small that those of a
+  // double factor's parts (scale_narrow-inl.h) leave the range of normal floats?
   static HWY_INLINE bool MayLieBetween(VN a, VN b) {
     constexpr uint32_t kLeast = 27u << 23;  // 2^-100
     const DNBits du;

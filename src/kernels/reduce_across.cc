@@ -108,7 +108,8 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
 }
 
 // Few rows, of kCount elements each that lie beside those of the next block: what AddRows would
-// find out for each is known. kRows of them, unless that is 0.
+// find out for each is known. A block has kRows elements, or if that is 0 args.rows; their places
+// are copied, so that no result that is stored can change them, as far as compilers know.
 template <int64_t kCount, int64_t kRows, class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know

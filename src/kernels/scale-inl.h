@@ -54,8 +54,8 @@ struct ExactProduct {
   }
 };
 
-// Numbers of up to 24 bits times floats. A float's product is rounded once, as any is; that of a
-// 16-bit number is rounded to a float first (StoreNarrowProduct).
+// Numbers of up to 24 bits times floats. A float's product is rounded once, as any is; those of
+// 16-bit numbers are stored so that they are, too (StoreProduct).
 template <class DT>
 struct FloatProduct {
   using Tag = DT;
@@ -64,29 +64,26 @@ struct FloatProduct {
 
 template <class P>
 inline constexpr bool kByDoubles = std::is_same_v<Factor<P>, double>;
-// Are products of 16-bit numbers taken in floats?
+// Are products of 16-bit numbers taken as Narrow has them?
 template <class P, class T>
-inline constexpr bool kInFloats = Narrow<T>::kInFloats &&std::is_same_v<typename P::Tag, DN>;
+inline constexpr bool kAsNarrow = std::is_same_v<typename P::Tag, DN> &&Narrow<T>::kInFloats;
 
 template <class P, class T>
 HWY_INLINE auto LoadFor(const T *x) {
-  if constexpr (kByDoubles<P>) {
-    return Load(x);
-  } else if constexpr (std::is_same_v<T, float>) {
-    return hn::LoadU(typename P::Tag(), x);
-  } else if constexpr (kInFloats<P, T>) {
+  if constexpr (kAsNarrow<P, T>) {
     return Narrow<T>::Load(x);
+  } else if constexpr (std::is_same_v<T, float> && !kByDoubles<P>) {
+    return hn::LoadU(typename P::Tag(), x);
   } else {
-    return ToFloat(Load(x));
+    return Load(x);
   }
 }
 
 // Rounds the products of floats, which are exact as doubles, once.
 template <class T>
-HWY_INLINE void StoreByDoubles(VF x, VF f, T *y) {
+HWY_INLINE void StoreByDoubles(V x, VF f, T *y) {
   const V factor = hn::PromoteTo(D(), f);
-  const V product = hn::Mul(hn::PromoteTo(D(), x), factor);
-  Store(hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(D())), product), y);
+  Store(hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(D())), hn::Mul(x, factor)), y);
 }
 
 template <class T>
@@ -96,7 +93,8 @@ HWY_NOINLINE void StoreRegisterByDoubles(VN x, VN f, T *y) {
   hn::Store(x, DN(), elements);
   hn::Store(f, DN(), factors);
   for (int64_t i = 0; i < kNarrow; i += kN) {
-    StoreByDoubles(hn::Load(DF(), elements + i), hn::Load(DF(), factors + i), y + i);
+    const V of_x = hn::PromoteTo(D(), hn::Load(DF(), elements + i));
+    StoreByDoubles(of_x, hn::Load(DF(), factors + i), y + i);
   }
 }
 
@@ -112,10 +110,10 @@ HWY_INLINE void StoreNarrowProduct(VN product, VN x, VN f, T *y) {
 }
 
 // x * f, but +0 where f is 0.
-template <class P, class VT, class T>
-HWY_INLINE void StoreProduct(VT x, VT f, T *y) {
+template <class P, class VX, class VFactor, class T>
+HWY_INLINE void StoreProduct(VX x, VFactor f, T *y) {
   const typename P::Tag d;
-  if constexpr (!kByDoubles<P> && sizeof(T) < sizeof(float) && !kInFloats<P, T>) {
+  if constexpr (!kByDoubles<P> && sizeof(T) < sizeof(float) && !kAsNarrow<P, T>) {
     StoreByDoubles(x, f, y);
   } else {
     const auto product = hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), P::Of(x, f));

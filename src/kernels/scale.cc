@@ -44,23 +44,26 @@ HWY_NOINLINE void ScaleSome(const T *x, int64_t x_step, T *y, int64_t y_step, in
   for (int64_t k = 0; k < n; ++k) f[k] = factor[k * factor_step];
   StoreProduct<P>(LoadFor<P>(in), hn::Load(typename P::Tag(), f), out);
   for (int64_t k = 0; k < n; ++k) {
-    const T kept = f[k] == 1 ? in[k] : out[k];
-    y[k * y_step] = f[k] == 0 ? T{} : kept;
+    y[k * y_step] = f[k] == 1 ? in[k] : out[k];
   }
 }
+
+// Is P for the rows of 16-bit numbers that are too short for Narrow's registers?
+template <class P, class T>
+inline constexpr bool kForShortRows = !kByDoubles<P> && Narrow<T>::kInFloats && !kAsNarrow<P, T>;
 
 // A contiguous row of at least a register of elements, times one factor.
 template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
-  if constexpr (Narrow<T>::kInFloats) {
+  if constexpr (Narrow<T>::kInFloats && !kForShortRows<P, T>) {
     if (n >= kNarrow) {
       if constexpr (kByDoubles<P>) {
         NarrowFactors<T> narrow;
         narrow.Take(&factor, 1, 1);
         if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, ahead);
       } else {
-        const FloatFactor narrow = {factor};
-        if (narrow.is_usual()) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, ahead);
+        const FloatFactor narrow(factor);
+        if (narrow.is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, ahead);
       }
     }
   }
@@ -244,28 +247,27 @@ HWY_NOINLINE void ScaleRowsOfPairs(const ScaleArgs &args) {
   constexpr int64_t kPair = 2 * kNarrow;
   const int64_t ahead = args.ahead;
   ForEachRow<T, Factor<P>>(args, [ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    const FloatFactor narrow = {*factor};
-    if (HWY_UNLIKELY(*factor == 1)) return CopyRow(x, 1, y, 1, kPair);
-    if (HWY_UNLIKELY(!narrow.is_usual())) return ScaleRun<T, P>(x, y, kPair, *factor, ahead);
-    ScaleNarrowPairs<T, P>(x, y, kPair, narrow, *factor, ahead);
+    ScaleShortRow<T, P>(x, y, kPair, FloatFactor(*factor), *factor, ahead);
   });
 }
 
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
-  if (FollowEachOther<T>(args)) {
-    if constexpr (kFactors<P> >= 4) {
-      const bool many = args.rows >= kFactors<P> && args.factor_row == 1;
-      if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
+  if constexpr (!kForShortRows<P, T>) {
+    if (FollowEachOther<T>(args)) {
+      if constexpr (kFactors<P> >= 4) {
+        const bool many = args.rows >= kFactors<P> && args.factor_row == 1;
+        if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
+      }
+      if (args.n < kFactors<P>) return ScaleGroupsOfTinyRows<T, P>(args);
     }
-    if (args.n < kFactors<P>) return ScaleGroupsOfTinyRows<T, P>(args);
   }
   switch (KindOfRows<T>(args, kFactors<P>)) {
     case Rows::kShort:
       if constexpr (Narrow<T>::kInFloats && kByDoubles<P>) {
         if (args.n >= kNarrow) return ScaleNarrowRows<T, P>(args);
       }
-      if constexpr (kInFloats<P, T>) {
+      if constexpr (kAsNarrow<P, T>) {
         if (args.n == 2 * kNarrow) return ScaleRowsOfPairs<T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
@@ -311,7 +313,7 @@ void ScaleFloatsByFloats(const ScaleArgs &args) {
   ScaleRows<float, FloatProduct<hn::CappedTag<float, kLanes>>>(args);
 }
 
-// Registers of half the size where rows do not fill whole ones.
+// Registers of half the size where rows neither fill whole ones nor follow each other.
 template <class T>
 void ScaleNarrowByFloats(const ScaleArgs &args) {
   if constexpr (Narrow<T>::kInFloats) {
@@ -327,7 +329,7 @@ void FillScale(Kernels *table) {
   table->scale[kF16] = Scale<F16>;
   table->scale[kBf16] = Scale<Bf16>;
   table->scale_by_floats[kF32] = ScaleFloatsByFloats;
-  table->scale_by_floats[kF64] = nullptr;  // what products of doubles are rounded to is no float
+  table->scale_by_floats[kF64] = nullptr;  // multiplied by doubles only (core/apply.cc)
   table->scale_by_floats[kF16] = ScaleNarrowByFloats<F16>;
   table->scale_by_floats[kBf16] = ScaleNarrowByFloats<Bf16>;
 }

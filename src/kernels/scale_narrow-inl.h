@@ -18,13 +18,13 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// 16-bit numbers are multiplied as floats, twice as many at once, where that gives the same bits: a
-// number times a factor f = high + low, where `high` is f cut short enough for its product to be
-// exact. The sum of both products, whose low one is off by less than 2^-35 of it, is then good to the
-// last bit of a float and rounds as the exact one does, unless it lies in the middle of two 16-bit
-// numbers.
+// 16-bit numbers are multiplied as floats, twice as many at once, where that gives the same bits. A
+// float as a factor needs no more than that (StoreNarrowProduct); a double is f = high + low, where
+// `high` is f cut short enough for its product to be exact. The sum of both products, whose low one
+// is off by less than 2^-35 of it, is then good to the last bit of a float and rounds as the exact
+// one does, unless it lies in the middle of two 16-bit numbers.
 
-// A double for 16-bit numbers.
+// A factor that is a double.
 template <class T>
 struct NarrowFactor {
   float high, low;
@@ -38,11 +38,12 @@ struct NarrowFactor {
   }
 };
 
-// A float for them.
+// A factor that is a float.
 struct FloatFactor {
   float factor;
+  bool is_usual;  // neither 1 nor NaN
 
-  HWY_INLINE bool is_usual() const { return factor == factor; }
+  explicit HWY_INLINE FloatFactor(float f) : factor(f), is_usual(f == f && f != 1) {}
   HWY_INLINE VN Times(VN x) const {
     const VN f = hn::Set(DN(), factor);
     return hn::IfThenZeroElse(hn::Eq(f, hn::Zero(DN())), hn::Mul(x, f));
@@ -133,9 +134,9 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, Factor<P
 }
 
 // A short row of 16-bit numbers, of at least kNarrow.
-template <class T, class P>
-HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const NarrowFactor<T> &narrow,
-                              double factor, int64_t ahead) {
+template <class T, class P, class F>
+HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const F &narrow, Factor<P> factor,
+                              int64_t ahead) {
   if (HWY_LIKELY(narrow.is_usual)) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, ahead);
   if (factor == 1.0) return CopyRow(x, 1, y, 1, n);
   ScaleRun<T, P>(x, y, n, factor, ahead);

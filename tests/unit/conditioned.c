@@ -114,6 +114,38 @@ static void a_start_far_above_the_root_does_no_harm(void **state) {
 }
 
 /* Columns are solved across registers; with equal conditioners the result is known. */
+/* Powers of two on conditioners, weights and, for both, thresholds are powers of two on results. */
+static void powers_of_two_pass_through(void **state) {
+  (void)state;
+  enum { kN = 40, kBlocks = 24 };
+  static double h[kBlocks * kN], w[kBlocks * kN], given_h[kBlocks * kN], given_w[kBlocks * kN];
+  double threshold[kBlocks], given_threshold[kBlocks];
+  uint64_t random = 11;
+  for (int b = 0; b < kBlocks; ++b) {
+    for (int i = b * kN; i < (b + 1) * kN; ++i) {
+      w[i] = uniform(&random) - 0.5;
+      h[i] = exp2(4 * uniform(&random));
+    }
+    threshold[b] = 1e-3 + uniform(&random) * 5;
+  }
+  static double plain[kBlocks * kN];
+  memcpy(plain, w, sizeof w);
+  shrink_blocks(F64(plain), F64(h), F64(threshold), kN, 0, 64);
+  const int powers[][2] = {{141, 0}, {-141, 0}, {140, -60}, {-100, 90}, {0, 140}, {17, -140}};
+  for (int64_t p = 0; p < COUNT(powers); ++p) {
+    for (int i = 0; i < kBlocks * kN; ++i) {
+      given_h[i] = ldexp(h[i], powers[p][0]);
+      given_w[i] = ldexp(w[i], powers[p][1]);
+    }
+    const int both = powers[p][0] + powers[p][1];
+    for (int b = 0; b < kBlocks; ++b) given_threshold[b] = ldexp(threshold[b], both);
+    shrink_blocks(F64(given_w), F64(given_h), F64(given_threshold), kN, 0, 64);
+    for (int i = 0; i < kBlocks * kN; ++i) {
+      assert_true(given_w[i] == ldexp(plain[i], powers[p][1]));
+    }
+  }
+}
+
 static void columns_and_permuted_views_shrink(void **state) {
   (void)state;
   const char *const views[] = {"(20,13)", "(20,13):(1,20)", "(20,13):(-13,-1)+259",
@@ -255,6 +287,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(blocks_do_not_depend_on_their_neighbours),
       TEST(a_start_far_above_the_root_does_no_harm),
+      TEST(powers_of_two_pass_through),
       TEST(columns_and_permuted_views_shrink),
       TEST(elements_of_any_kind_stand_anywhere),
       TEST(products_next_to_the_threshold_are_told_apart),
