@@ -35,7 +35,8 @@ inline constexpr int64_t kChain = 8;
 inline constexpr int kMoments = 4;
 
 // Conditioners and thresholds between the inverse of this and this, and weights of a norm up to it,
-// keep all sums here in the range of double: c^2 h^2 <= 2^900, (nu t)^2 >= 2^-682. All of f32 do.
+// keep all sums here in the range of double: c^2 h^2 <= 2^900, ||x|| >= low t > 2^-342. All of f32
+// do.
 inline constexpr double kRange = 0x1p150;
 
 // One number for each block of a batch.
@@ -460,18 +461,13 @@ HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
   const M done = hn::Or(hn::Or(foreseen, solved), still);
 
   const M climbing = hn::Gt(batch->climbing.Load(r), zero);
-  // Never within kRange, where ||x|| >= low t > 2^-342; what is no number would end here.
-  const M lost = hn::And(climbing, hn::Not(hn::Ge(square, hn::Set(D(), 0x1p-900))));
-  const M moves = hn::AndNot(lost, climbing);
-  const M stops = hn::And(moves, done);
-  batch->low.Store(r, hn::IfThenElse(moves, low, batch->low.Load(r)));
-  batch->high.Store(r, hn::IfThenElse(moves, high, batch->high.Load(r)));
-  batch->nu.Store(r, hn::IfThenElse(moves, next, nu));
-  V outcome = batch->outcome.Load(r);
-  outcome = hn::IfThenElse(stops, Number(kPanelShrunk), outcome);
-  outcome = hn::IfThenElse(lost, Number(kPanelUnsolved), outcome);
-  batch->outcome.Store(r, outcome);
-  batch->climbing.Store(r, hn::IfThenElseZero(hn::AndNot(done, moves), one));
+  const M stops = hn::And(climbing, done);
+  batch->low.Store(r, hn::IfThenElse(climbing, low, batch->low.Load(r)));
+  batch->high.Store(r, hn::IfThenElse(climbing, high, batch->high.Load(r)));
+  batch->nu.Store(r, hn::IfThenElse(climbing, next, nu));
+  const V outcome = batch->outcome.Load(r);
+  batch->outcome.Store(r, hn::IfThenElse(stops, Number(kPanelShrunk), outcome));
+  batch->climbing.Store(r, hn::IfThenElseZero(hn::AndNot(done, climbing), one));
 }
 
 // Out of steps: Newton's own iterate, which like all of them lies below the root.

@@ -113,7 +113,6 @@ static void a_start_far_above_the_root_does_no_harm(void **state) {
   assert_near(w[1], h[1] * nu, 20 * 0x1p-53 * h[1] * nu);
 }
 
-/* Columns are solved across registers; with equal conditioners the result is known. */
 /* Powers of two on conditioners, weights and, for both, thresholds are powers of two on results. */
 static void powers_of_two_pass_through(void **state) {
   (void)state;
@@ -146,6 +145,7 @@ static void powers_of_two_pass_through(void **state) {
   }
 }
 
+/* Columns are solved across registers; with equal conditioners the result is known. */
 static void columns_and_permuted_views_shrink(void **state) {
   (void)state;
   const char *const views[] = {"(20,13)", "(20,13):(1,20)", "(20,13):(-13,-1)+259",

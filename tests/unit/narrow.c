@@ -175,7 +175,7 @@ static void products_are_rounded_once(void **state) {
 }
 
 /* 16-bit factors of 16-bit numbers. */
-static void narrow_factors_are_exact(void **state) {
+static void products_with_narrow_factors_are_rounded_once(void **state) {
   (void)state;
   static uint16_t factors[kMostBlocks];
   static double as_double[kMostBlocks];
@@ -231,7 +231,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(numbers_and_words_belong_together),
       TEST(products_are_rounded_once),
-      TEST(narrow_factors_are_exact),
+      TEST(products_with_narrow_factors_are_rounded_once),
       TEST(products_near_ties_are_rounded_once),
   };
   return exit_code(cmocka_run_group_tests_name("narrow", tests, NULL, NULL));
