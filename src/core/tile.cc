@@ -310,13 +310,12 @@ Tiling parts_of(const GridLeaf &leaf) {
 
 namespace {
 
-// The boxes of blocks that are visited together: tiles, or of blocks in parts one, or many side by
-// side whose rows are short.
-Tiling boxes_of(const Grid &grid) {
-  constexpr int64_t kSideBySide = int64_t{1} << 10;
+// The boxes of blocks that are visited together: tiles, or of blocks in parts one, or up to
+// `side_by_side` whose rows are short.
+Tiling boxes_of(const Grid &grid, int64_t side_by_side) {
   if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
   const GridLeaf &leaf = grid.leaves[0];
-  return Tiling(grid.shape, leaf.grid_x, 1, leaf.has_long_rows() ? 1 : kSideBySide);
+  return Tiling(grid.shape, leaf.grid_x, 1, leaf.has_long_rows() ? 1 : side_by_side);
 }
 
 }  // namespace
@@ -325,7 +324,8 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
                  double *sum, double *error) {
   const int64_t numblk = grid.numblk();
   const Extents local = grid.shape.row_major();
-  const Tiling boxes = boxes_of(grid);
+  constexpr int64_t kSideBySide = int64_t{1} << 11;
+  const Tiling boxes = boxes_of(grid, kSideBySide);
   clear_sums(reduction, numblk, sum, error);
   for (const GridLeaf &leaf : grid.leaves) {
     const Tiling parts = parts_of(leaf);
@@ -461,45 +461,56 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
   }
 }
 
-// A part of each block of a box.
-struct LeafPart {
+// The strips that the blocks of a box are written in. No sum depends on them: boxes of many blocks
+// have flat ones, and all of them about as much to do.
+Tiling strips_of(const GridLeaf &leaf, int64_t blocks) {
+  constexpr int64_t kLeast = 64;
+  constexpr int64_t kElements = int64_t{1} << 17;
+  if (leaf.has_long_rows()) return parts_of(leaf);
+  return Tiling(leaf.block, leaf.block_x, 1, std::max(kLeast, kElements / blocks));
+}
+
+// A strip of each block of a box.
+struct LeafStrip {
   const GridLeaf &leaf;
-  Rect part;
+  Rect strip;
 };
 
-// Part `number` of all leaves' parts.
-LeafPart part_of(const Grid &grid, int64_t number) {
+// Strip `number` of all leaves' strips.
+LeafStrip strip_of(const Grid &grid, int64_t blocks, int64_t number) {
   size_t l = 0;
   for (;; ++l) {
-    const int64_t parts = parts_of(grid.leaves[l]).count();
-    if (number < parts) break;
-    number -= parts;
+    const int64_t strips = strips_of(grid.leaves[l], blocks).count();
+    if (number < strips) break;
+    number -= strips;
   }
-  return {grid.leaves[l], parts_of(grid.leaves[l])[number]};
+  return {grid.leaves[l], strips_of(grid.leaves[l], blocks)[number]};
 }
 
 // Every box is one group of the loop, so that a cancelled call leaves no block half done.
 template <typename Factor>
 void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
-  constexpr int64_t kRowsAhead = 8;
+  constexpr int64_t kRowsAhead = 4;
+  constexpr int64_t kSideBySide = int64_t{1} << 12;
   const Extents local = grid.shape.row_major();
-  const Tiling boxes = boxes_of(grid);
-  int64_t parts = 0;
-  for (const GridLeaf &leaf : grid.leaves) parts += parts_of(leaf).count();
+  const Tiling boxes = boxes_of(grid, kSideBySide);
+  const int64_t blocks = boxes.extent().product();
+  int64_t strips = 0;
+  for (const GridLeaf &leaf : grid.leaves) strips += strips_of(leaf, blocks).count();
   call.for_each(
-      boxes.count() * parts,
+      boxes.count() * strips,
       [&](Scratch &scratch, int64_t i) {
-        const Rect box = boxes[i / parts];
-        const auto [leaf, part] = part_of(grid, i % parts);
-        const WritePlan plan = plan_writing(leaf, box.extent, local, part);
+        const Rect box = boxes[i / strips];
+        const auto [leaf, strip] = strip_of(grid, blocks, i % strips);
+        const WritePlan plan = plan_writing(leaf, box.extent, local, strip);
         ScaleArgs with_ahead = args;
         with_ahead.ahead = kRowsAhead * plan[1].step[0];
         apply_leaf(call.kernels(), scratch, leaf, plan, with_ahead,
-                   leaf.x + dot(box.low, leaf.grid_x) + dot(part.low, leaf.block_x),
-                   leaf.y + dot(box.low, leaf.grid_y) + dot(part.low, leaf.block_y),
+                   leaf.x + dot(box.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
+                   leaf.y + dot(box.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
                    factor + dot(box.low, local));
       },
-      parts);
+      strips);
 }
 
 }  // namespace
