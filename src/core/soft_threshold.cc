@@ -6,14 +6,15 @@
 namespace spk {
 namespace {
 
-// Blocks of one element, where weights and thresholds lie in the same order.
+// Blocks of one element, where weights and thresholds lie in the same order. Their thresholds are
+// scaled by 1, the root of that.
 void soft_threshold_elements(Call &call, const Grid &grid, const GridArray &thresholds,
                              const SoftOptions &options, Tally *tally) {
   const auto shrink =
       call.kernels()
           .shrink_elements[index_of_dtype(grid.leaves[0].dtype)][thresholds.dtype == SPK_F64];
   for_each_element_run(call, grid, thresholds, [&](const ElementArgs &args) {
-    tally->achieved += shrink(args, options.threshold_scale, options.eps);
+    tally->achieved += shrink(args, options.eps);
   });
 }
 

@@ -30,6 +30,7 @@ const Kernels *make_table() {
   fill_shrink(table);
   fill_threshold_across(table);
   fill_threshold_along(table);
+  fill_threshold_elements(table);
   fill_threshold_rows(table);
   return table;
 }

@@ -331,8 +331,7 @@ struct Kernels {
   bool (*all_at_least[2])(const void *numbers, int64_t n, double least);
   // Soft thresholding of elements, with thresholds in float [0] or double [1]; returns how many
   // stay alive. Hard thresholding of floats by floats [0], of doubles by doubles [1].
-  int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double threshold_scale,
-                                         double eps);
+  int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double eps);
   int64_t (*drop_elements[kDtypes][2])(const ElementArgs &args);
   KeyKernels keys[kKeyWidths];  // of scopes of more blocks
   void (*rank_few)(const RankFewArgs &args);

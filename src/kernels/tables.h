@@ -23,6 +23,7 @@ void fill_select_many(Kernels *table);
 void fill_shrink(Kernels *table);
 void fill_threshold_across(Kernels *table);
 void fill_threshold_along(Kernels *table);
+void fill_threshold_elements(Kernels *table);
 void fill_threshold_rows(Kernels *table);
 
 }  // namespace spk

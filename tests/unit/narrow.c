@@ -227,12 +227,60 @@ static void products_near_ties_are_rounded_once(void **state) {
   }
 }
 
+/* Every word by a threshold of its own, below, at and above it, or by one for all. */
+static void soft_thresholds_of_elements_are_rounded_once(void **state) {
+  (void)state;
+  static uint16_t words[kWords];
+  static float thresholds[kWords];
+  static const double parts[] = {0, 0x1p-30, 0.25, 1.0 / 3, 0.5, 0.999, 1, 1.001};
+  static const double eps[] = {-1, 0, 0x1p-12, 3};
+  for (int64_t c = 0; c < COUNT(kFormats) * COUNT(parts) * COUNT(eps) * 2; ++c) {
+    const format *f = &kFormats[c % 2];
+    const double part = parts[c / 2 % COUNT(parts)];
+    const bool one_for_all = c / 2 / COUNT(parts) / COUNT(eps) == 1;
+    spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+    options.eps = eps[c / 2 / COUNT(parts) % COUNT(eps)];
+    for (int i = 0; i < kWords; ++i) {
+      const double own = is_nan_word(f, (uint16_t)i) ? 1.0 : fabs((double)value_of(f, (uint16_t)i));
+      words[i] = (uint16_t)i;
+      thresholds[i] = (float)((one_for_all ? 1.5 : own) * part);
+      if (isnan(thresholds[i])) thresholds[i] = INFINITY; /* infinity times 0 */
+    }
+    const int64_t count = kWords;
+    spk_view *view = NULL;
+    spk_block *block = NULL;
+    assert_ok(spk_view_create(f->dtype, 1, &count, NULL, 0, &view));
+    assert_ok(spk_block_create(view, 0, NULL, NULL, &block));
+    const spk_buffer limits = {thresholds, one_for_all ? 1 : kWords, SPK_F32, 0, NULL};
+    assert_ok(spk_block_soft_threshold(NULL, block, &BUFFER(words, f->dtype, SPK_LAYOUT_VIEW, NULL),
+                                       NULL, 1, &limits, &options, NULL));
+    for (int i = 0; i < kWords; ++i) {
+      uint16_t want = (uint16_t)i;
+      if (!is_nan_word(f, want)) {
+        const double w = (double)value_of(f, want);
+        const double threshold = thresholds[i];
+        const double sum = fabs(w) + (options.eps < 0 ? FLT_EPSILON : options.eps);
+        const double factor = isinf(w) ? 1.0 : (sum - threshold) / sum;
+        want = fabs(w) <= threshold ? 0 : word_of(f, (long double)(w * factor));
+      }
+      if (words[i] == want) continue;
+      print_error("%s word 0x%04x by %a, eps %a: got 0x%04x, expected 0x%04x\n",
+                  f->dtype == SPK_F16 ? "f16" : "bf16", i, thresholds[i], options.eps, words[i],
+                  want);
+      fail();
+    }
+    spk_block_release(block);
+    spk_view_release(view);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(numbers_and_words_belong_together),
       TEST(products_are_rounded_once),
       TEST(products_with_narrow_factors_are_rounded_once),
       TEST(products_near_ties_are_rounded_once),
+      TEST(soft_thresholds_of_elements_are_rounded_once),
   };
   return exit_code(cmocka_run_group_tests_name("narrow", tests, NULL, NULL));
 }
