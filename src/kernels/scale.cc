@@ -168,30 +168,44 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
+// Rows of a few elements that follow each other, in groups that may share their factors.
+struct RowGroups {
+  int64_t rows;
+  int64_t x_group, y_group;  // bytes between groups
+};
+
 // The same, a register of rows at a time, with factors picked from it.
 template <class P>
 class PickedRows {
  public:
   explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(Tag(), n, pick_); }
 
-  // Returns how many rows have been scaled.
-  template <class T>
-  HWY_INLINE int64_t Scale(const T *x, T *y, int64_t rows, const Factor<P> *factor,
-                           int64_t ahead) const {
+  // kGroups groups that share their factors, each of which is picked once. Returns how many rows of
+  // each have been scaled.
+  template <int64_t kGroups, class T>
+  HWY_INLINE int64_t Scale(const std::byte *x, std::byte *y, const RowGroups &groups,
+                           const Factor<P> *factor, int64_t ahead) const {
+    constexpr auto kRegister = kFactors<P> * static_cast<int64_t>(sizeof(T));
     const Tag d;
     int64_t row = 0;
-    for (; row + kFactors<P> <= rows;
-         row += kFactors<P>, x += kFactors<P> * n_, y += kFactors<P> * n_) {
+    for (; row + kFactors<P> <= groups.rows;
+         row += kFactors<P>, x += kRegister * n_, y += kRegister * n_) {
       const auto factors = hn::LoadU(d, factor + row);
       // Rows times 1 keep the bits of NaN.
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
-        ScaleTinyRows<T, P>(x, y, n_, kFactors<P>, factor + row, 1, ahead);
+        for (int64_t g = 0; g < kGroups; ++g) {
+          ScaleTinyRows<T, P>(At<T>(x + g * groups.x_group), At<T>(y + g * groups.y_group), n_,
+                              kFactors<P>, factor + row, 1, ahead);
+        }
         continue;
       }
       for (int64_t k = 0; k < n_; ++k) {
-        PrefetchAhead(x + k * kFactors<P>, ahead);
-        StoreProduct<P>(LoadFor<P>(x + k * kFactors<P>), hn::TableLookupLanes(factors, pick_[k]),
-                        y + k * kFactors<P>);
+        const auto picked = hn::TableLookupLanes(factors, pick_[k]);
+        for (int64_t g = 0; g < kGroups; ++g) {
+          const T *from = At<T>(x + g * groups.x_group + k * kRegister);
+          PrefetchAhead(from, ahead);
+          StoreProduct<P>(LoadFor<P>(from), picked, At<T>(y + g * groups.y_group + k * kRegister));
+        }
       }
     }
     return row;
@@ -201,6 +215,15 @@ class PickedRows {
   using Tag = typename P::Tag;
   using Index = hn::TFromD<hn::RebindToSigned<Tag>>;
   using Picks = decltype(hn::SetTableIndices(Tag(), static_cast<const Index *>(nullptr)));
+
+  template <class T>
+  static HWY_INLINE const T *At(const std::byte *p) {
+    return reinterpret_cast<const T *>(p);
+  }
+  template <class T>
+  static HWY_INLINE T *At(std::byte *p) {
+    return reinterpret_cast<T *>(p);
+  }
 
   int64_t n_;
   Picks pick_[kMostPicked];
@@ -216,17 +239,33 @@ HWY_NOINLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
   }
 }
 
-template <class T, class P>
-HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &args) {
-  const PickedRows<P> picked(args.n);
-  for (int64_t group = 0; group < args.groups; ++group) {
-    const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
-    T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
-    const auto *factor = static_cast<const Factor<P> *>(args.factor) + group * args.factor_group;
-    const int64_t done = picked.template Scale<T>(x, y, args.rows, factor, args.ahead);
-    ScaleTinyRows<T, P>(x + done * args.n, y + done * args.n, args.n, args.rows - done,
-                        factor + done, 1, args.ahead);
+// kGroups groups of rows from number `first` on.
+template <int64_t kGroups, class T, class P>
+HWY_INLINE void ScaleSomeGroups(const ScaleArgs &args, const PickedRows<P> &picked, int64_t first) {
+  const std::byte *x = args.x + first * args.x_group;
+  std::byte *y = args.y + first * args.y_group;
+  const auto *factor = static_cast<const Factor<P> *>(args.factor) + first * args.factor_group;
+  const RowGroups groups = {args.rows, args.x_group, args.y_group};
+  const int64_t done = picked.template Scale<kGroups, T>(x, y, groups, factor, args.ahead);
+  for (int64_t g = 0; g < kGroups; ++g) {
+    ScaleTinyRows<T, P>(reinterpret_cast<const T *>(x + g * args.x_group) + done * args.n,
+                        reinterpret_cast<T *>(y + g * args.y_group) + done * args.n, args.n,
+                        args.rows - done, factor + done, 1, args.ahead);
   }
+}
+
+template <class T, class P>
+HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
+  const ScaleArgs args = given;  // a copy that no store can change, as far as compilers know
+  constexpr int64_t kTogether = 4;
+  const PickedRows<P> picked(args.n);
+  int64_t group = 0;
+  if (args.factor_group == 0) {
+    for (; group + kTogether <= args.groups; group += kTogether) {
+      ScaleSomeGroups<kTogether, T, P>(args, picked, group);
+    }
+  }
+  for (; group < args.groups; ++group) ScaleSomeGroups<1, T, P>(args, picked, group);
 }
 
 // Rows of kCount elements, whole registers, with a factor for each element.
