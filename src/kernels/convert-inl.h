@@ -81,10 +81,14 @@ HWY_INLINE V Load(const F16 *p) {
 }
 #endif
 
-// Highway's scalar conversion makes the largest float of an infinity.
+// Where Highway has no instructions for it, it makes the largest float of what is beyond.
 HWY_INLINE VF ToFloat(V v) {
 #if HWY_TARGET == HWY_SCALAR
   return VF(static_cast<float>(v.raw));
+#elif HWY_TARGET == HWY_EMU128
+  VF floats;
+  for (int64_t i = 0; i < kN; ++i) floats.raw[i] = static_cast<float>(v.raw[i]);
+  return floats;
 #else
   return hn::DemoteTo(DF(), v);
 #endif

@@ -534,13 +534,8 @@ HWY_INLINE V ScoresAs(D, V scores) {
   return scores;
 }
 // Scores that fit: they have been rounded before.
-HWY_INLINE VF ScoresAs(DF d, V scores) {
-#if HWY_TARGET == HWY_SCALAR
-  // There, DemoteTo makes infinity finite.
-  return hn::Set(d, static_cast<float>(hn::GetLane(scores)));
-#else
-  return hn::DemoteTo(d, scores);
-#endif
+HWY_INLINE VF ScoresAs(DF, V scores) {
+  return ToFloat(scores);
 }
 
 // The bits of a number order as it does once those of negative numbers are reversed and the sign is
