@@ -1,15 +1,17 @@
 #include "core/soft_threshold.h"
 
+#include <cassert>
+
 #include "core/norms.h"
 #include "core/threshold_rect.h"
 
 namespace spk {
 namespace {
 
-// Blocks of one element, where weights and thresholds lie in the same order. Their thresholds are
-// scaled by 1, the root of that.
+// Blocks of one element, where weights and thresholds lie in the same order.
 void soft_threshold_elements(Call &call, const Grid &grid, const GridArray &thresholds,
                              const SoftOptions &options, Tally *tally) {
+  assert(options.threshold_scale == 1.0);  // the root of the block size
   const auto shrink =
       call.kernels()
           .shrink_elements[index_of_dtype(grid.leaves[0].dtype)][thresholds.dtype == SPK_F64];

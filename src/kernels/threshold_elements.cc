@@ -96,13 +96,14 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   return alive;
 }
 
-// The same for kNarrow elements in floats, if they have up to 24 bits. With d = |x| + eps,
+// Soft thresholding of kNarrow elements of up to 24 bits in floats. With d = |x| + eps,
 //
 //   |x| (1 - t / d) = (|x| - t) + eps t / d.
 //
 // What rounding takes from the difference is a float, too (Dekker's Fast2Sum), and the last term is
 // so small that a float says it closely enough. The sum is rounded from a little above and from a
-// little below, by more than all roundings of doubles amount to: where both are one float, it is
+// little below, by more than all roundings amount to, those of doubles in the definition (2^-51 |x|)
+// and those of floats here (2^-47 |x|, and 2^-22 of the last term): where both are one float, it is
 // the one that doubles give.
 class FloatShrink {
  public:

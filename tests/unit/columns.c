@@ -111,6 +111,39 @@ static void columns_are_masked_and_scaled(void **state) {
   spk_block_release(block);
 }
 
+/* More columns than are written together, in two matrices of different heights. */
+static void many_coupled_columns_are_masked_and_scaled(void **state) {
+  (void)state;
+  enum { kColumns = 5000, kTall = 600, kShort = 520 };
+  static float tall[kTall * kColumns];
+  static float low[kShort * kColumns];
+  static float multiplier[kColumns];
+  static uint8_t prune[kColumns];
+  for (int c = 0; c < kColumns; ++c) {
+    multiplier[c] = (float)(c % 7) / 4;
+    prune[c] = c % 5 == 2;
+  }
+  for (int i = 0; i < kTall * kColumns; ++i) tall[i] = (float)(i % 1013);
+  for (int i = 0; i < kShort * kColumns; ++i) low[i] = (float)(i % 1009);
+  spk_block *members[] = {blocks_of(SPK_F32, "(600,5000)", DIMS(0, 1)),
+                          blocks_of(SPK_F32, "(520,5000)", DIMS(0, 1))};
+  spk_block *block = NULL;
+  assert_ok(spk_block_couple(members, 2, NULL, NULL, &block));
+  const spk_buffer leaves[] = {F32(tall), F32(low)};
+  assert_ok(spk_block_apply_multiplier(NULL, block, leaves, NULL, 2, &F32(multiplier)));
+  assert_ok(spk_block_apply_mask(NULL, block, leaves, NULL, 2, &U8(prune)));
+  for (int i = 0; i < kTall * kColumns; ++i) {
+    const int c = i % kColumns;
+    assert_f32(tall + i, prune[c] ? 0.0f : (float)(i % 1013) * multiplier[c]);
+  }
+  for (int i = 0; i < kShort * kColumns; ++i) {
+    const int c = i % kColumns;
+    assert_f32(low + i, prune[c] ? 0.0f : (float)(i % 1009) * multiplier[c]);
+  }
+  spk_block_release(block);
+  for (int i = 0; i < 2; ++i) spk_block_release(members[i]);
+}
+
 static void columns_live_and_die_by_thresholds(void **state) {
   (void)state;
   fill();
@@ -259,6 +292,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(columns_are_measured),
       TEST(columns_are_masked_and_scaled),
+      TEST(many_coupled_columns_are_masked_and_scaled),
       TEST(columns_live_and_die_by_thresholds),
       TEST(values_of_another_layout_decide),
       TEST(input_channels_are_measured),

@@ -232,6 +232,7 @@ static void soft_thresholds_of_elements_are_rounded_once(void **state) {
   (void)state;
   static uint16_t words[kWords];
   static float thresholds[kWords];
+  static double doubles[kWords];
   static const double parts[] = {0, 0x1p-30, 0.25, 1.0 / 3, 0.5, 0.999, 1, 1.001};
   static const double eps[] = {-1, 0, 0x1p-12, 3};
   for (int64_t c = 0; c < COUNT(kFormats) * COUNT(parts) * COUNT(eps) * 2; ++c) {
@@ -251,24 +252,32 @@ static void soft_thresholds_of_elements_are_rounded_once(void **state) {
     spk_block *block = NULL;
     assert_ok(spk_view_create(f->dtype, 1, &count, NULL, 0, &view));
     assert_ok(spk_block_create(view, 0, NULL, NULL, &block));
-    const spk_buffer limits = {thresholds, one_for_all ? 1 : kWords, SPK_F32, 0, NULL};
+    double one[] = {thresholds[0] / 3}; /* no float */
+    for (int i = 0; one_for_all && i < kWords; ++i) doubles[i] = one[0];
+    for (int i = 0; !one_for_all && i < kWords; ++i) doubles[i] = thresholds[i];
+    const spk_buffer each = {thresholds, kWords, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer limits = one_for_all ? F64(one) : each;
+    spk_report report = {.struct_size = sizeof report};
     assert_ok(spk_block_soft_threshold(NULL, block, &BUFFER(words, f->dtype, SPK_LAYOUT_VIEW, NULL),
-                                       NULL, 1, &limits, &options, NULL));
+                                       NULL, 1, &limits, &options, &report));
+    int64_t alive = 0;
     for (int i = 0; i < kWords; ++i) {
       uint16_t want = (uint16_t)i;
+      alive += is_nan_word(f, want);
       if (!is_nan_word(f, want)) {
         const double w = (double)value_of(f, want);
-        const double threshold = thresholds[i];
+        const double threshold = doubles[i];
         const double sum = fabs(w) + (options.eps < 0 ? FLT_EPSILON : options.eps);
         const double factor = isinf(w) ? 1.0 : (sum - threshold) / sum;
+        alive += fabs(w) > threshold;
         want = fabs(w) <= threshold ? 0 : word_of(f, (long double)(w * factor));
       }
       if (words[i] == want) continue;
       print_error("%s word 0x%04x by %a, eps %a: got 0x%04x, expected 0x%04x\n",
-                  f->dtype == SPK_F16 ? "f16" : "bf16", i, thresholds[i], options.eps, words[i],
-                  want);
+                  f->dtype == SPK_F16 ? "f16" : "bf16", i, doubles[i], options.eps, words[i], want);
       fail();
     }
+    assert_int_equal(report.achieved, alive);
     spk_block_release(block);
     spk_view_release(view);
   }

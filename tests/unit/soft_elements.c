@@ -27,15 +27,15 @@ static float shrunk(float w, double threshold, double eps) {
 }
 
 /* Elements that follow each other, or, if `apart`, each second one. */
-static void check(const float *weights, spk_buffer thresholds, double eps, bool apart) {
-  const int64_t count = kCount;
+static void check(const float *weights, int64_t count, spk_buffer thresholds, double eps,
+                  bool apart) {
   const int64_t step = apart ? 2 : 1;
   spk_view *view = NULL;
   spk_block *block = NULL;
   assert_ok(spk_view_create(SPK_F32, 1, &count, &step, 0, &view));
   assert_ok(spk_block_create(view, 0, NULL, NULL, &block));
   static float x[2 * kCount];
-  for (int64_t i = 0; i < kCount; ++i) x[i * step] = weights[i];
+  for (int64_t i = 0; i < count; ++i) x[i * step] = weights[i];
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.eps = eps;
   spk_report report = {.struct_size = sizeof report};
@@ -43,7 +43,7 @@ static void check(const float *weights, spk_buffer thresholds, double eps, bool 
       spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &thresholds, &options, &report));
   const double used_eps = eps < 0 ? FLT_EPSILON : eps;
   int64_t alive = 0;
-  for (int64_t i = 0; i < kCount; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const int64_t at = thresholds.numel == 1 ? 0 : i;
     const double threshold = thresholds.dtype == SPK_F64 ? ((const double *)thresholds.data)[at]
                                                          : ((const float *)thresholds.data)[at];
@@ -65,8 +65,8 @@ static const double kEps[] = {-1,      0,       0x1p-149, 0x1p-90, 0x1p-80, 0x1p
 
 static void check_all(const float *weights, spk_buffer thresholds) {
   for (int64_t e = 0; e < COUNT(kEps); ++e) {
-    check(weights, thresholds, kEps[e], false);
-    check(weights, thresholds, kEps[e], true);
+    check(weights, kCount, thresholds, kEps[e], false);
+    check(weights, kCount, thresholds, kEps[e], true);
   }
 }
 
@@ -83,20 +83,51 @@ static void floats_of_any_bits(void **state) {
   check_all(weights, F32(thresholds));
 }
 
-/* At all exponents, and eps at each of them near the two. */
+static double uniform(uint64_t *random) {
+  return (double)(next_bits(random) >> 11) * 0x1p-53;
+}
+
+/* From a few units of the last place to a few powers of two away, at all exponents. */
 static void floats_near_their_thresholds(void **state) {
   (void)state;
+  enum { kInfinityBits = 0x7f800000 };
   uint64_t random = 2;
   static float weights[kCount];
   static float thresholds[kCount];
   for (int64_t i = 0; i < kCount; ++i) {
-    thresholds[i] = fabsf(float_of((uint32_t)next_bits(&random) & 0x7effffffu));
-    const int64_t away = (int64_t)(next_bits(&random) >> (24 + next_bits(&random) % 40)) - 4;
-    const int64_t bits = (int64_t)bits_of(thresholds[i]) + away % (1 << 24);
+    const int64_t bits = (int64_t)(next_bits(&random) % kInfinityBits);
+    const int64_t away = (int64_t)exp2(26 * uniform(&random)) - 4;
     const uint32_t sign = (uint32_t)(next_bits(&random) >> 63) << 31;
-    weights[i] = float_of((uint32_t)(bits < 0 ? 0 : bits) | sign);
+    const int64_t near = bits + away < 0 ? 0 : bits + away;
+    thresholds[i] = float_of((uint32_t)bits);
+    weights[i] = float_of((uint32_t)(near < kInfinityBits ? near : kInfinityBits) | sign);
   }
   check_all(weights, F32(thresholds));
+}
+
+/* Thresholds after which the exact result of one element lies in the middle of two floats, or as
+ * near to it as doubles come. Its neighbours are no harder to round than any. */
+static void results_in_the_middle_of_two_floats(void **state) {
+  (void)state;
+  static const double eps_of_size[] = {0, 0x1p-24, 0x1p-12, 1, 0x1p12};
+  uint64_t random = 6;
+  for (int i = 0; i < 50000; ++i) {
+    float weights[16];
+    const int exponent = (int)(next_bits(&random) % 60) - 30;
+    for (int64_t k = 0; k < COUNT(weights); ++k) {
+      weights[k] = (float)ldexp(1 + uniform(&random), exponent);
+    }
+    const double w = weights[5];
+    const double eps = eps_of_size[i % COUNT(eps_of_size)] * ldexp(1, exponent);
+    const float below = (float)(w * uniform(&random));
+    const double middle = ((double)below + (double)nextafterf(below, INFINITY)) / 2;
+    double threshold[] = {(w - middle) * (w + eps) / w};
+    const int steps = (int)(next_bits(&random) % 9) - 4;
+    for (int k = 0; k < abs(steps); ++k) {
+      threshold[0] = nextafter(threshold[0], steps < 0 ? 0 : INFINITY);
+    }
+    if (threshold[0] >= 0) check(weights, COUNT(weights), F64(threshold), eps, false);
+  }
 }
 
 /* Numbers of few bits: what lies between two floats is there often, and zeros of both signs. */
@@ -107,7 +138,7 @@ static void floats_of_few_bits(void **state) {
   static float thresholds[kCount];
   for (int64_t i = 0; i < kCount; ++i) {
     const int shift = (int)(next_bits(&random) % 30);
-    weights[i] = ldexpf((float)(next_bits(&random) % 33) - 16, -shift % 3);
+    weights[i] = ldexpf((float)(next_bits(&random) % 33) - 16, -(shift % 3));
     thresholds[i] = ldexpf((float)(next_bits(&random) % 5), -shift);
     if (next_bits(&random) % 8 == 0) weights[i] = -0.0f;
   }
@@ -140,10 +171,6 @@ static void one_double_for_all(void **state) {
   }
 }
 
-static double uniform(uint64_t *random) {
-  return (double)(next_bits(random) >> 11) * 0x1p-53;
-}
-
 /* At magnitudes around 1, and around those at which floats begin and cease to tell. */
 static void thresholds_of_the_magnitude_of_elements(void **state) {
   (void)state;
@@ -167,6 +194,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(floats_of_any_bits),
       TEST(floats_near_their_thresholds),
+      TEST(results_in_the_middle_of_two_floats),
       TEST(floats_of_few_bits),
       TEST(one_double_for_all),
       TEST(thresholds_of_the_magnitude_of_elements),
