@@ -102,9 +102,9 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
 //
 // What rounding takes from the difference is a float, too (Dekker's Fast2Sum), and the last term is
 // so small that a float says it closely enough. The sum is rounded from a little above and from a
-// little below, by more than all roundings amount to, those of doubles in the definition (2^-51 |x|)
-// and those of floats here (2^-47 |x|, and 2^-22 of the last term): where both are one float, it is
-// the one that doubles give.
+// little below, by more than all roundings amount to: of doubles in the definition 2^-51 |x|, of
+// floats here 2^-47 |x| and 2^-22 of the last term. Where both are one float, it is the one that
+// doubles give.
 class FloatShrink {
  public:
   // Are eps, or a threshold, and what their nearest floats leave of them, in the range of floats?
