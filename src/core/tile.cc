@@ -479,12 +479,12 @@ struct LeafStrip {
 // Strip `number` of all leaves' strips.
 LeafStrip strip_of(const Grid &grid, int64_t blocks, int64_t number) {
   size_t l = 0;
-  for (;; ++l) {
-    const int64_t strips = strips_of(grid.leaves[l], blocks).count();
-    if (number < strips) break;
-    number -= strips;
+  Tiling strips = strips_of(grid.leaves[l], blocks);
+  while (number >= strips.count()) {
+    number -= strips.count();
+    strips = strips_of(grid.leaves[++l], blocks);
   }
-  return {grid.leaves[l], strips_of(grid.leaves[l], blocks)[number]};
+  return {grid.leaves[l], strips[number]};
 }
 
 // Every box is one group of the loop, so that a cancelled call leaves no block half done.

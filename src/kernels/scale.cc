@@ -168,12 +168,6 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
-// Rows of a few elements that follow each other, in groups that may share their factors.
-struct RowGroups {
-  int64_t rows;
-  int64_t x_group, y_group;  // bytes between groups
-};
-
 // The same, a register of rows at a time, with factors picked from it.
 template <class P>
 class PickedRows {
@@ -183,28 +177,28 @@ class PickedRows {
   // kGroups groups that share their factors, each of which is picked once. Returns how many rows of
   // each have been scaled.
   template <int64_t kGroups, class T>
-  HWY_INLINE int64_t Scale(const std::byte *x, std::byte *y, const RowGroups &groups,
-                           const Factor<P> *factor, int64_t ahead) const {
+  HWY_INLINE int64_t Scale(const ScaleArgs &args, const std::byte *x, std::byte *y,
+                           const Factor<P> *factor) const {
     constexpr auto kRegister = kFactors<P> * static_cast<int64_t>(sizeof(T));
     const Tag d;
     int64_t row = 0;
-    for (; row + kFactors<P> <= groups.rows;
+    for (; row + kFactors<P> <= args.rows;
          row += kFactors<P>, x += kRegister * n_, y += kRegister * n_) {
       const auto factors = hn::LoadU(d, factor + row);
       // Rows times 1 keep the bits of NaN.
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
         for (int64_t g = 0; g < kGroups; ++g) {
-          ScaleTinyRows<T, P>(At<T>(x + g * groups.x_group), At<T>(y + g * groups.y_group), n_,
-                              kFactors<P>, factor + row, 1, ahead);
+          ScaleTinyRows<T, P>(At<T>(x + g * args.x_group), At<T>(y + g * args.y_group), n_,
+                              kFactors<P>, factor + row, 1, args.ahead);
         }
         continue;
       }
       for (int64_t k = 0; k < n_; ++k) {
         const auto picked = hn::TableLookupLanes(factors, pick_[k]);
         for (int64_t g = 0; g < kGroups; ++g) {
-          const T *from = At<T>(x + g * groups.x_group + k * kRegister);
-          PrefetchAhead(from, ahead);
-          StoreProduct<P>(LoadFor<P>(from), picked, At<T>(y + g * groups.y_group + k * kRegister));
+          const T *from = At<T>(x + g * args.x_group + k * kRegister);
+          PrefetchAhead(from, args.ahead);
+          StoreProduct<P>(LoadFor<P>(from), picked, At<T>(y + g * args.y_group + k * kRegister));
         }
       }
     }
@@ -245,8 +239,7 @@ HWY_INLINE void ScaleSomeGroups(const ScaleArgs &args, const PickedRows<P> &pick
   const std::byte *x = args.x + first * args.x_group;
   std::byte *y = args.y + first * args.y_group;
   const auto *factor = static_cast<const Factor<P> *>(args.factor) + first * args.factor_group;
-  const RowGroups groups = {args.rows, args.x_group, args.y_group};
-  const int64_t done = picked.template Scale<kGroups, T>(x, y, groups, factor, args.ahead);
+  const int64_t done = picked.template Scale<kGroups, T>(args, x, y, factor);
   for (int64_t g = 0; g < kGroups; ++g) {
     ScaleTinyRows<T, P>(reinterpret_cast<const T *>(x + g * args.x_group) + done * args.n,
                         reinterpret_cast<T *>(y + g * args.y_group) + done * args.n, args.n,

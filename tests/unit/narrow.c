@@ -227,6 +227,15 @@ static void products_near_ties_are_rounded_once(void **state) {
   }
 }
 
+/* w max(0, 1 - t / (|w| + eps)) as doubles, rounded once; NaN as it is. */
+static uint16_t shrunk(const format *f, uint16_t word, double threshold, double eps) {
+  if (is_nan_word(f, word)) return word;
+  const double w = (double)value_of(f, word);
+  if (fabs(w) <= threshold) return 0;
+  const double sum = fabs(w) + eps;
+  return isinf(w) ? word : word_of(f, (long double)(w * ((sum - threshold) / sum)));
+}
+
 /* Every word by a threshold of its own, below, at and above it, or by one for all. */
 static void soft_thresholds_of_elements_are_rounded_once(void **state) {
   (void)state;
@@ -262,16 +271,9 @@ static void soft_thresholds_of_elements_are_rounded_once(void **state) {
                                        NULL, 1, &limits, &options, &report));
     int64_t alive = 0;
     for (int i = 0; i < kWords; ++i) {
-      uint16_t want = (uint16_t)i;
-      alive += is_nan_word(f, want);
-      if (!is_nan_word(f, want)) {
-        const double w = (double)value_of(f, want);
-        const double threshold = doubles[i];
-        const double sum = fabs(w) + (options.eps < 0 ? FLT_EPSILON : options.eps);
-        const double factor = isinf(w) ? 1.0 : (sum - threshold) / sum;
-        alive += fabs(w) > threshold;
-        want = fabs(w) <= threshold ? 0 : word_of(f, (long double)(w * factor));
-      }
+      const double used_eps = options.eps < 0 ? FLT_EPSILON : options.eps;
+      const uint16_t want = shrunk(f, (uint16_t)i, doubles[i], used_eps);
+      alive += is_nan_word(f, (uint16_t)i) || fabsl(value_of(f, (uint16_t)i)) > doubles[i];
       if (words[i] == want) continue;
       print_error("%s word 0x%04x by %a, eps %a: got 0x%04x, expected 0x%04x\n",
                   f->dtype == SPK_F16 ? "f16" : "bf16", i, doubles[i], options.eps, words[i], want);

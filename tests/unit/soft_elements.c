@@ -161,7 +161,7 @@ static void one_double_for_all(void **state) {
           (int64_t)bits_of(fabsf(nearest)) + (int64_t)(next_bits(&random) % 64) - 8;
       const uint32_t sign = (uint32_t)(next_bits(&random) >> 63) << 31;
       weights[i] = float_of((uint32_t)(bits < 0 ? 0 : bits) | sign);
-      if (i / kRun % 3 == 0) weights[i] = (float)((double)(next_bits(&random) >> 11) * 0x1p-52 - 1);
+      if (i / kRun % 3 == 0) weights[i] = (float)(2 * uniform(&random) - 1);
       if (i % 61 == 0) weights[i] = nearest; /* alone among them */
     }
     double one[] = {thresholds[t]};
