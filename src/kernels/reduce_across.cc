@@ -109,21 +109,23 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
 
 // Few rows, of kCount elements each that lie beside those of the next block: what AddRows would
 // find out for each is known. A block has kRows elements, or if that is 0 args.rows; their places
-// are copied, so that no result that is stored can change them, as far as compilers know.
-template <int64_t kCount, int64_t kRows, class T, class Op>
+// are copied, so that no result that is stored can change them, as far as compilers know. kBeside
+// blocks lie side by side, or if that is 0 args.inner.count.
+template <int64_t kCount, int64_t kRows, int64_t kBeside, class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
   constexpr int64_t kMost = kRows > 0 ? kRows : kCount * kRowsAtOnce;
   const int64_t rows = kRows > 0 ? kRows : args.rows;
   int64_t offset[kMost];
   std::copy_n(args.row, rows, offset);
+  const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t first = o * args.outer.out;
     int64_t j = 0;
-    for (; j + kN <= args.inner.count; j += kN, x += kN * args.inner.step) {
+    for (; j + kN <= beside; j += kN, x += kN * args.inner.step) {
       Accumulator<Op> acc;
       if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + first + j);
       for (int64_t r = 0; r < rows; r += kCount) {
@@ -134,9 +136,9 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
       TakeRoot(args, &acc);
       StoreResults(args, acc, first + j, kN);
     }
-    if (j < args.inner.count) {
+    if (j < beside) {
       const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
-      AddRows<1, T, Op>(args, x, step, args.inner.count - j, {0, rows, first + j},
+      AddRows<1, T, Op>(args, x, step, beside - j, {0, rows, first + j},
                         RowsAhead(args, 0, rows, rows));
     }
   }
@@ -154,16 +156,20 @@ HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
     if (contiguous && args.rows <= kRowsAtOnce) {
-      if (args.rows == 2) return ReduceFewRows<1, 2, T, Op>(args);
-      return ReduceFewRows<1, 0, T, Op>(args);
+      // Memory would wait for what so short loops take to begin and to end.
+      if (args.rows == 2 && args.inner.count == kLanes) {
+        return ReduceFewRows<1, 2, kLanes, T, Op>(args);
+      }
+      if (args.rows == 2) return ReduceFewRows<1, 2, 0, T, Op>(args);
+      return ReduceFewRows<1, 0, 0, T, Op>(args);
     }
     // Narrower registers would gain little.
     if constexpr (kN >= 4) {
       if (args.n == 2 && args.rows <= 2 * kRowsAtOnce) {
-        return ReduceFewRows<2, 0, T, Op>(args);
+        return ReduceFewRows<2, 0, 0, T, Op>(args);
       }
       if (args.n == 4 && args.rows <= 4 * kRowsAtOnce) {
-        return ReduceFewRows<4, 0, T, Op>(args);
+        return ReduceFewRows<4, 0, 0, T, Op>(args);
       }
     }
     if (contiguous) return ReduceBoxes<true, T, Op>(args);

@@ -71,13 +71,13 @@ inline constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // eleme
 // Bytes ahead of use at which memory is asked for.
 inline constexpr int64_t kPrefetch = 12288;
 
-// Scopes that are selected together: one a lane, a few registers of them.
+// Scopes that are selected together: one a lane, some registers of them.
 template <typename T>
 struct Panel {
-  static constexpr int64_t kColumns = 4;
-  static constexpr int64_t kWidth = kColumns * kLanesOf<T>;
+  static constexpr int64_t kWidth = 4 * kLine<T>;
+  static constexpr int64_t kColumns = kWidth / kLanesOf<T>;
 
-  HWY_ALIGN T element[kFewBlocks][kWidth];  // of scopes that had to be transposed
+  HWY_ALIGN T element[kFewBlocks][kWidth];
   // The halves of a scope, each between a sentinel above all keys and one below.
   HWY_ALIGN T sorted[kFewBlocks + 4][kWidth];
   // An element stays if its key is above `cut`, or one more and its position at most `until`.
@@ -96,6 +96,22 @@ struct Rows {
   HWY_INLINE const T *operator[](int64_t position) const {
     return reinterpret_cast<const T *>(x + at[position]);
   }
+};
+
+// The elements of a panel, a row for each position.
+template <typename T>
+class PanelRows {
+ public:
+  explicit PanelRows(const Panel<T> &panel)
+      : x_(reinterpret_cast<const std::byte *>(panel.element)) {
+    for (size_t p = 0; p < kFewBlocks; ++p)
+      at_[p] = static_cast<int64_t>(p * sizeof *panel.element);
+  }
+  HWY_INLINE Rows<T> rows() const { return {x_, at_}; }
+
+ private:
+  const std::byte *x_;
+  int64_t at_[kFewBlocks];
 };
 
 template <typename T>
@@ -284,11 +300,17 @@ HWY_INLINE Vec<T> Keep(Vec<T> element, Vec<T> cut) {
 // How many each of `scopes` scopes from `first` on keeps; lanes without a scope keep none.
 template <typename T>
 void FillWanted(const SelectFewArgs &args, int64_t first, int64_t scopes, Panel<T> *panel) {
-  panel->present = 0;
-  for (int64_t s = 0; s < scopes; ++s) {
-    const int64_t k = args.counts[(first + s) * args.count_step];
-    panel->wanted[s] = static_cast<T>(k);
-    panel->present |= uint64_t{1} << k;
+  const int64_t *counts = args.counts + first * args.count_step;
+  if (args.count_step == 0) {
+    std::fill_n(panel->wanted, scopes, static_cast<T>(counts[0]));
+    panel->present = uint64_t{1} << counts[0];
+  } else {
+    panel->present = 0;
+    for (int64_t s = 0; s < scopes; ++s) {
+      const int64_t k = counts[s * args.count_step];
+      panel->wanted[s] = static_cast<T>(k);
+      panel->present |= uint64_t{1} << k;
+    }
   }
   std::fill(panel->wanted + scopes, panel->wanted + Panel<T>::kWidth, T{0});
 }
@@ -351,33 +373,65 @@ HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, V
 
 // --- scopes side by side --------------------------------------------------------------------
 
-template <typename T>
-void ApplyAcross(const SelectFewArgs &args, const Rows<T> &rows, std::byte *y, int64_t columns,
-                 bool settled, const Panel<T> &panel) {
+// A panel is copied: of rows a power of two apart, the first cache holds no more than it has ways.
+template <typename T, bool kFull>
+void CopyRows(const Rows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
+  constexpr Tag<T> d;
+  const int64_t width = kFull ? Panel<T>::kWidth : columns * kLanesOf<T>;
+  for (int64_t p = 0; p < n; ++p) {
+    for (int64_t c = 0; c < width; c += kLanesOf<T>) {
+      hn::Store(hn::LoadU(d, rows[p] + c), d, panel->element[p] + c);
+    }
+  }
+}
+
+// Asks for the same rows of the next panel: so many streams processors do not foresee.
+template <typename T, bool kFull>
+void ApplyAcross(const SelectFewArgs &args, const Rows<T> &rows, const Rows<T> &to, int64_t columns,
+                 const Panel<T> &panel) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
+  const int64_t width = kFull ? Panel<T>::kWidth : columns * kL;
   for (int64_t p = 0; p < args.n; ++p) {
-    const T *from = rows[p];
-    T *to = reinterpret_cast<T *>(y + args.y_at[p]);
-    for (int64_t c = 0; c < columns * kL; c += kL) {
-      const Vec<T> element = hn::LoadU(d, from + c);
-      const Vec<T> cut = hn::Load(d, panel.cut + c);
-      const Vec<T> kept = settled ? KeepSettled<T>(args, element, hn::Set(d, static_cast<T>(p)),
-                                                   cut, hn::Load(d, panel.until + c))
-                                  : Keep<T>(element, cut);
-      hn::StoreU(kept, d, to + c);
+    for (int64_t c = 0; c < width; c += kLine<T>) __builtin_prefetch(rows[p] + width + c, 0, 2);
+    T *y = const_cast<T *>(to[p]);
+    for (int64_t c = 0; c < width; c += kL) {
+      const Vec<T> element = hn::Load(d, panel.element[p] + c);
+      hn::StoreU(Keep<T>(element, hn::Load(d, panel.cut + c)), d, y + c);
     }
   }
 }
 
 template <typename T>
+void ApplySettledAcross(const SelectFewArgs &args, const Rows<T> &to, int64_t columns,
+                        const Panel<T> &panel) {
+  constexpr Tag<T> d;
+  for (int64_t p = 0; p < args.n; ++p) {
+    const Vec<T> position = hn::Set(d, static_cast<T>(p));
+    T *y = const_cast<T *>(to[p]);
+    for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+      const Vec<T> kept = KeepSettled<T>(args, hn::Load(d, panel.element[p] + c), position,
+                                         hn::Load(d, panel.cut + c), hn::Load(d, panel.until + c));
+      hn::StoreU(kept, d, y + c);
+    }
+  }
+}
+
+// Some registers of scopes; all that a panel takes if kFull.
+template <typename T, bool kFull>
 void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
-  const auto size = static_cast<int64_t>(sizeof(T));
-  const Rows<T> rows{args.x + scope * size, args.x_at};
-  SortHalves(rows, args.n, columns, panel);
-  const bool settled = CutPanel(args, columns, panel);
-  if (settled) SettlePanel(args, rows, columns, panel);
-  ApplyAcross(args, rows, args.y + scope * size, columns, settled, *panel);
+  const int64_t offset = scope * static_cast<int64_t>(sizeof(T));
+  const Rows<T> rows{args.x + offset, args.x_at};
+  const Rows<T> to{args.y + offset, args.y_at};
+  CopyRows<T, kFull>(rows, args.n, columns, panel);
+  const PanelRows<T> copied(*panel);
+  SortHalves(copied.rows(), args.n, columns, panel);
+  if (CutPanel(args, columns, panel)) {
+    SettlePanel(args, copied.rows(), columns, panel);
+    ApplySettledAcross(args, to, columns, *panel);
+  } else {
+    ApplyAcross<T, kFull>(args, rows, to, columns, *panel);
+  }
 }
 
 // Fewer scopes than a register has lanes: by way of a buffer.
@@ -398,7 +452,7 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
   few.x_at = at;
   few.y_at = at;
   FillWanted(args, scope, args.scopes - scope, panel);
-  SelectAcrossPanel(few, 0, 1, panel);
+  SelectAcrossPanel<T, false>(few, 0, 1, panel);
   for (int64_t p = 0; p < args.n; ++p) {
     std::memcpy(args.y + args.y_at[p] + scope * size, buffer[p], bytes);
   }
@@ -410,7 +464,7 @@ template <typename T>
 constexpr int64_t Together(int64_t n) {
   constexpr int64_t kWays = 8;
   constexpr int64_t kRegistersOfLine = HWY_MAX(kLine<T> / kLanesOf<T>, 1);
-  return n > kWays ? HWY_MIN(kRegistersOfLine, Panel<T>::kColumns) : 1;
+  return n > kWays ? kRegistersOfLine : 1;
 }
 
 // Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
@@ -466,7 +520,11 @@ void SelectAcross(const SelectFewArgs &args) {
     const int64_t columns = HWY_MIN((args.scopes - scope) / kL, most);
     if (columns == 0) break;
     if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
-    SelectAcrossPanel(args, scope, columns, &panel);
+    if (columns == Panel<T>::kColumns) {
+      SelectAcrossPanel<T, true>(args, scope, columns, &panel);
+    } else {
+      SelectAcrossPanel<T, false>(args, scope, columns, &panel);
+    }
     scope += columns * kL;
   }
   if (scope < args.scopes) SelectAcrossRest(args, scope, &panel);
@@ -676,13 +734,10 @@ void SortHalvesTransposed(const T *x, int64_t n, int64_t column, Panel<T> *panel
 // The elements of a panel as rows, for what needs their positions.
 template <typename T>
 void SettleTransposed(const SelectFewArgs &args, const T *x, int64_t columns, Panel<T> *panel) {
-  int64_t at[kFewBlocks];
-  for (int64_t p = 0; p < args.n; ++p) at[p] = p * static_cast<int64_t>(sizeof panel->element[0]);
   for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
     TransposeScopes(x + c * args.n, args.n, c, panel);
   }
-  const Rows<T> rows{reinterpret_cast<const std::byte *>(panel->element), at};
-  SettlePanel(args, rows, columns, panel);
+  SettlePanel(args, PanelRows<T>(*panel).rows(), columns, panel);
 }
 
 // Registers of scopes, one after the other.
