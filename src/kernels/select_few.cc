@@ -104,8 +104,8 @@ class PanelRows {
  public:
   explicit PanelRows(const Panel<T> &panel)
       : x_(reinterpret_cast<const std::byte *>(panel.element)) {
-    for (size_t p = 0; p < kFewBlocks; ++p)
-      at_[p] = static_cast<int64_t>(p * sizeof *panel.element);
+    constexpr int64_t kRow = Panel<T>::kWidth * static_cast<int64_t>(sizeof(T));
+    for (int64_t p = 0; p < int64_t{kFewBlocks}; ++p) at_[p] = p * kRow;
   }
   HWY_INLINE Rows<T> rows() const { return {x_, at_}; }
 
@@ -385,7 +385,7 @@ void CopyRows(const Rows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) 
   }
 }
 
-// Asks for the same rows of the next panel: so many streams processors do not foresee.
+// Asks for the same rows of the next panel, too: so many streams processors do not foresee.
 template <typename T, bool kFull>
 void ApplyAcross(const SelectFewArgs &args, const Rows<T> &rows, const Rows<T> &to, int64_t columns,
                  const Panel<T> &panel) {
