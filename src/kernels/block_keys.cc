@@ -94,17 +94,20 @@ inline constexpr int64_t kPrefetch = int64_t{1} << 13;
 
 // --- blocks side by side --------------------------------------------------------------------
 
-// N is the number of elements of a block, or 0 for what the arguments say. Rows may be as short as
-// one group: nothing is done for each that could be done for all.
-template <typename T, int64_t N>
-void KeysAcross(const BlockKeysArgs &args) {
+// N is the number of elements of a block, or 0 for what the arguments say, and so is kBlocks that of
+// blocks in a row. Rows may be as short as one group: nothing is done for each that could be done
+// for all.
+template <typename T, int64_t N, int64_t kBlocks>
+void KeysAcross(const BlockKeysArgs &given) {
+  const BlockKeysArgs args = given;  // a copy that no store can change, as far as compilers know
   const int64_t numel = N == 0 ? args.numel : N;
-  int64_t at[kKeyedElements];
+  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
+  int64_t at[N == 0 ? kKeyedElements : N];
   std::copy_n(args.x_at, numel, at);
   const std::byte *x = args.x;
   auto *keys = static_cast<Key<T> *>(args.keys);
   for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, keys += args.key_row) {
-    for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
+    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
       VSquare<T> sums = hn::Zero(DSquare<T>());
       for (int64_t e = 0; e < numel; ++e) {
         const T *elements = reinterpret_cast<const T *>(x + at[e]) + i;
@@ -137,18 +140,20 @@ HWY_INLINE void MaskElements(VKey<T> stays, const T *x, T *y) {
   hn::StoreU(hn::IfThenZeroElse(goes, elements), d, reinterpret_cast<int16_t *>(y));
 }
 
-template <typename T, int64_t N>
-void MaskAcross(const BlockKeysArgs &args) {
+template <typename T, int64_t N, int64_t kBlocks>
+void MaskAcross(const BlockKeysArgs &given) {
+  const BlockKeysArgs args = given;  // as above
   const int64_t numel = N == 0 ? args.numel : N;
-  int64_t x_at[kKeyedElements];
-  int64_t y_at[kKeyedElements];
+  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
+  int64_t x_at[N == 0 ? kKeyedElements : N];
+  int64_t y_at[N == 0 ? kKeyedElements : N];
   std::copy_n(args.x_at, numel, x_at);
   std::copy_n(args.y_at, numel, y_at);
   const std::byte *x = args.x;
   std::byte *y = args.y;
   const auto *keys = static_cast<const Key<T> *>(args.keys);
   for (int64_t r = 0; r < args.rows; ++r) {
-    for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
+    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
       const VKey<T> stays = hn::LoadU(DKey<T>(), keys + i);
       for (int64_t e = 0; e < numel; ++e) {
         MaskElements(stays, reinterpret_cast<const T *>(x + x_at[e]) + i,
@@ -161,18 +166,20 @@ void MaskAcross(const BlockKeysArgs &args) {
   }
 }
 
-// By how many elements a block has.
+// By how many elements a block has, and whether pairs lie in rows of one group.
 template <typename T>
 void KeysOfAcross(const BlockKeysArgs &args) {
-  if (args.numel == 2) return KeysAcross<T, 2>(args);
-  if (args.numel == 4) return KeysAcross<T, 4>(args);
-  KeysAcross<T, 0>(args);
+  if (args.numel == 2 && args.blocks == kKeyGroup) return KeysAcross<T, 2, kKeyGroup>(args);
+  if (args.numel == 2) return KeysAcross<T, 2, 0>(args);
+  if (args.numel == 4) return KeysAcross<T, 4, 0>(args);
+  KeysAcross<T, 0, 0>(args);
 }
 template <typename T>
 void MaskOfAcross(const BlockKeysArgs &args) {
-  if (args.numel == 2) return MaskAcross<T, 2>(args);
-  if (args.numel == 4) return MaskAcross<T, 4>(args);
-  MaskAcross<T, 0>(args);
+  if (args.numel == 2 && args.blocks == kKeyGroup) return MaskAcross<T, 2, kKeyGroup>(args);
+  if (args.numel == 2) return MaskAcross<T, 2, 0>(args);
+  if (args.numel == 4) return MaskAcross<T, 4, 0>(args);
+  MaskAcross<T, 0, 0>(args);
 }
 
 // --- blocks one after the other -------------------------------------------------------------

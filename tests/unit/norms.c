@@ -387,6 +387,17 @@ static void blocks_with_rows_of_a_few_elements(void **state) {
   }
 }
 
+/* Rows of about as many blocks as lanes: each is over when it has begun. */
+static void blocks_across_short_rows(void **state) {
+  (void)state;
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    for (int high = 1; high <= 3; ++high) {
+      for (int across = 6; across <= 17; ++across) check_tiny(dtypes[d], high, 1, 25, across);
+    }
+  }
+}
+
 /* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
  * if blocks were contiguous. */
 static void norms_of_scattered_blocks(void **state) {
@@ -596,6 +607,7 @@ int main(void) {
       TEST(each_f64_block_has_its_own_scale),
       TEST(large_blocks_and_many_blocks),
       TEST(blocks_with_rows_of_a_few_elements),
+      TEST(blocks_across_short_rows),
       TEST(norms_of_scattered_blocks),
       TEST(few_elements_are_added_in_order),
       TEST(more_blocks_than_one_box_holds),

@@ -252,6 +252,9 @@ static void scopes_along_a_strided_axis(void **state) {
     const Layout l = {{2 * m, 101}, {103, 1}, kGuard, {1, 1}, {m, 1}};
     check_all(&l);
   }
+  /* Several times as many as are selected together, and a rest. */
+  const Layout wide = {{32, 461}, {467, 1}, kGuard, {1, 1}, {32, 1}};
+  check_all(&wide);
 }
 
 static void scopes_that_run_backwards(void **state) {
@@ -300,6 +303,16 @@ static void scopes_of_small_blocks(void **state) {
   }
 }
 
+static void scopes_of_blocks_in_rows_of_eight(void **state) {
+  (void)state;
+  for (int64_t high = 2; high <= 4; ++high) {
+    for (int64_t m = 2; m <= 8; m *= 2) {
+      const Layout l = {{high * 37, 8}, {11, 1}, kGuard, {high, 1}, {1, m}};
+      check_all(&l);
+    }
+  }
+}
+
 /* Norms that differ by less than floats can tell are tied, however their squares differ. */
 static void scores_that_round_to_the_same_float_are_tied(void **state) {
   (void)state;
@@ -321,13 +334,10 @@ static void scores_that_round_to_the_same_float_are_tied(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(contiguous_scopes_of_every_size),
-      TEST(rows_that_do_not_touch),
-      TEST(scopes_along_a_strided_axis),
-      TEST(scopes_that_run_backwards),
-      TEST(scopes_of_two_dimensions),
-      TEST(scopes_of_small_blocks),
-      TEST(scores_that_round_to_the_same_float_are_tied),
+      TEST(contiguous_scopes_of_every_size),   TEST(rows_that_do_not_touch),
+      TEST(scopes_along_a_strided_axis),       TEST(scopes_that_run_backwards),
+      TEST(scopes_of_two_dimensions),          TEST(scopes_of_small_blocks),
+      TEST(scopes_of_blocks_in_rows_of_eight), TEST(scores_that_round_to_the_same_float_are_tied),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
