@@ -94,9 +94,8 @@ inline constexpr int64_t kPrefetch = int64_t{1} << 13;
 
 // --- blocks side by side --------------------------------------------------------------------
 
-// N is the number of elements of a block, or 0 for what the arguments say, and so is kBlocks that of
-// blocks in a row. Rows may be as short as one group: nothing is done for each that could be done
-// for all.
+// N elements a block and kBlocks blocks a row; 0: as many as the arguments say. Rows may be as
+// short as one group: nothing is done for each that could be done for all.
 template <typename T, int64_t N, int64_t kBlocks>
 void KeysAcross(const BlockKeysArgs &given) {
   const BlockKeysArgs args = given;  // a copy that no store can change, as far as compilers know

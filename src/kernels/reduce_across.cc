@@ -113,6 +113,7 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
 // blocks lie side by side, or if that is 0 args.inner.count.
 template <int64_t kCount, int64_t kRows, int64_t kBeside, class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
+  static_assert(kBeside % kN == 0);
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
   constexpr int64_t kMost = kRows > 0 ? kRows : kCount * kRowsAtOnce;
   const int64_t rows = kRows > 0 ? kRows : args.rows;

@@ -373,7 +373,8 @@ HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, V
 
 // --- scopes side by side --------------------------------------------------------------------
 
-// A panel is copied: of rows a power of two apart, the first cache holds no more than it has ways.
+// What is applied to a panel is applied to a copy: of rows a power of two apart the first cache
+// holds no more than it has ways, and most would be gone.
 template <typename T, bool kFull>
 void CopyRows(const Rows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
   constexpr Tag<T> d;
@@ -385,34 +386,42 @@ void CopyRows(const Rows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) 
   }
 }
 
-// Asks for the same rows of the next panel, too: so many streams processors do not foresee.
+// Asks for what follows in a row, which mostly is the next panel: processors do not foresee so many
+// streams. While rows are written: the next ones take their places in the caches.
+template <typename T>
+HWY_INLINE void AskForNext(const T *row, int64_t width) {
+  for (int64_t c = 0; c < width; c += kLine<T>) __builtin_prefetch(row + width + c, 0, 2);
+}
+
 template <typename T, bool kFull>
-void ApplyAcross(const SelectFewArgs &args, const Rows<T> &rows, const Rows<T> &to, int64_t columns,
+void ApplyAcross(const SelectFewArgs &args, const Rows<T> &rows, std::byte *y, int64_t columns,
                  const Panel<T> &panel) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t width = kFull ? Panel<T>::kWidth : columns * kL;
   for (int64_t p = 0; p < args.n; ++p) {
-    for (int64_t c = 0; c < width; c += kLine<T>) __builtin_prefetch(rows[p] + width + c, 0, 2);
-    T *y = const_cast<T *>(to[p]);
+    AskForNext(rows[p], width);
+    T *to = reinterpret_cast<T *>(y + args.y_at[p]);
     for (int64_t c = 0; c < width; c += kL) {
       const Vec<T> element = hn::Load(d, panel.element[p] + c);
-      hn::StoreU(Keep<T>(element, hn::Load(d, panel.cut + c)), d, y + c);
+      hn::StoreU(Keep<T>(element, hn::Load(d, panel.cut + c)), d, to + c);
     }
   }
 }
 
 template <typename T>
-void ApplySettledAcross(const SelectFewArgs &args, const Rows<T> &to, int64_t columns,
-                        const Panel<T> &panel) {
+void ApplySettledAcross(const SelectFewArgs &args, const Rows<T> &rows, std::byte *y,
+                        int64_t columns, const Panel<T> &panel) {
   constexpr Tag<T> d;
+  const int64_t width = columns * kLanesOf<T>;
   for (int64_t p = 0; p < args.n; ++p) {
+    AskForNext(rows[p], width);
     const Vec<T> position = hn::Set(d, static_cast<T>(p));
-    T *y = const_cast<T *>(to[p]);
-    for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    T *to = reinterpret_cast<T *>(y + args.y_at[p]);
+    for (int64_t c = 0; c < width; c += kLanesOf<T>) {
       const Vec<T> kept = KeepSettled<T>(args, hn::Load(d, panel.element[p] + c), position,
                                          hn::Load(d, panel.cut + c), hn::Load(d, panel.until + c));
-      hn::StoreU(kept, d, y + c);
+      hn::StoreU(kept, d, to + c);
     }
   }
 }
@@ -422,15 +431,15 @@ template <typename T, bool kFull>
 void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
   const int64_t offset = scope * static_cast<int64_t>(sizeof(T));
   const Rows<T> rows{args.x + offset, args.x_at};
-  const Rows<T> to{args.y + offset, args.y_at};
+  std::byte *y = args.y + offset;
   CopyRows<T, kFull>(rows, args.n, columns, panel);
   const PanelRows<T> copied(*panel);
   SortHalves(copied.rows(), args.n, columns, panel);
   if (CutPanel(args, columns, panel)) {
     SettlePanel(args, copied.rows(), columns, panel);
-    ApplySettledAcross(args, to, columns, *panel);
+    ApplySettledAcross(args, rows, y, columns, *panel);
   } else {
-    ApplyAcross<T, kFull>(args, rows, to, columns, *panel);
+    ApplyAcross<T, kFull>(args, rows, y, columns, *panel);
   }
 }
 
@@ -463,8 +472,8 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
 template <typename T>
 constexpr int64_t Together(int64_t n) {
   constexpr int64_t kWays = 8;
-  constexpr int64_t kRegistersOfLine = HWY_MAX(kLine<T> / kLanesOf<T>, 1);
-  return n > kWays ? kRegistersOfLine : 1;
+  static_assert(kLine<T> >= kLanesOf<T>);
+  return n > kWays ? kLine<T> / kLanesOf<T> : 1;
 }
 
 // Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.

@@ -253,8 +253,11 @@ static void scopes_along_a_strided_axis(void **state) {
     check_all(&l);
   }
   /* Several times as many as are selected together, and a rest. */
-  const Layout wide = {{32, 461}, {467, 1}, kGuard, {1, 1}, {32, 1}};
-  check_all(&wide);
+  const int64_t sizes[] = {3, 17, 31, 32};
+  for (int64_t i = 0; i < COUNT(sizes); ++i) {
+    const Layout wide = {{sizes[i], 461}, {467, 1}, kGuard, {1, 1}, {sizes[i], 1}};
+    check_all(&wide);
+  }
 }
 
 static void scopes_that_run_backwards(void **state) {
@@ -264,6 +267,8 @@ static void scopes_that_run_backwards(void **state) {
     check_all(&l);
     const Layout up = {{2 * m, 70}, {-70, 1}, kGuard + (2 * m - 1) * 70, {1, 1}, {m, 1}};
     check_all(&up);
+    const Layout left = {{2 * m, 70}, {70, -1}, kGuard + 69, {1, 1}, {m, 1}};
+    check_all(&left);
   }
 }
 
