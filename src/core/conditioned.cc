@@ -4,7 +4,7 @@
 // climbs to the root from any lower bound, as in trust-region methods (Conn, Gould and Toint, 2000,
 // section 7.3).
 //
-// Blocks are solved many at a time, in panels of doubles. What is too large for a panel, or too
+// Blocks are solved many at a time, in panels of floats or doubles. What is too large for a panel, or too
 // extreme, is solved block by block (conditioned_block.cc).
 #include <algorithm>
 
@@ -110,26 +110,30 @@ void shrink_elements(const Task &task, Scratch &scratch, const Rect &rect,
 
 // --- blocks in panels -------------------------------------------------------------------------
 
-bool is_wide(const Grid &conditioners) {
-  return std::any_of(conditioners.leaves.begin(), conditioners.leaves.end(),
-                     [](const GridLeaf &leaf) { return leaf.dtype == SPK_F64; });
+// Has the grid leaves of elements of so many bytes?
+bool has_size(const Grid &grid, int64_t bytes) {
+  return std::any_of(grid.leaves.begin(), grid.leaves.end(),
+                     [&](const GridLeaf &leaf) { return size_of(leaf.dtype) == bytes; });
 }
 
-// The blocks of a tile in panels of weights and conditioners.
+// Floats do for floats. Results are rounded once: to 16 bits by way of floats rounded to odd, which
+// other leaves of floats could not take.
+bool wants_doubles(const Grid &grid, const Grid &conditioners) {
+  return has_size(grid, 8) || has_size(conditioners, 8) || (has_size(grid, 4) && has_size(grid, 2));
+}
+
+// The blocks of a tile in panels of weights and conditioners, which may be where those lie.
 class TilePanel {
  public:
   TilePanel(const Task &task, Scratch &scratch, const Rect &rect)
       : task_(task),
         rect_(rect),
-        layout_(task.grid, rect.count()),
-        w_(scratch.take<double>(layout_.size)),
-        h_(scratch.take<double>(layout_.size)) {
-    if (layout_.has_padding) {
-      std::fill_n(w_, layout_.size, 0.0);
-      std::fill_n(h_, layout_.size, 1.0);
-    }
-    gather_panel(task.kernels, task.grid, rect, layout_, w_);
-    gather_panel(task.kernels, task.conditioners, rect, layout_, h_);
+        layout_(task.grid, rect.count(), wants_doubles(task.grid, task.conditioners)),
+        w_(weights_in_place()),
+        h_(panel_of_read(task.conditioners, rect, layout_)),
+        in_place_(w_ != nullptr) {
+    if (!w_) w_ = gathered(scratch, task.grid, 0.0F);
+    if (!h_) h_ = gathered(scratch, task.conditioners, 1.0F);
   }
 
   void solve(const double *threshold, PanelOutcome *outcome) const {
@@ -141,37 +145,62 @@ class TilePanel {
     panel.row_step = layout_.row_step;
     panel.block_step = layout_.block_step;
     panel.across = layout_.across;
-    panel.wide = is_wide(task_.conditioners);
+    panel.to_odd = !layout_.doubles && has_size(task_.grid, 2);
     panel.threshold = threshold;
-    panel.tolerance = std::max(task_.options.atol, 0x1p-52);
+    // Results that are floats lose no more than 2^-18 of their last bit.
+    panel.tolerance = std::max(task_.options.atol, layout_.doubles ? 0x1p-52 : 0x1p-42);
     panel.max_iter = task_.options.max_iter;
     panel.outcome = outcome;
     panel.soon[0] = next_of(task_.grid, rect_, ahead_in(task_.grid));
     panel.soon[1] = next_of(task_.conditioners, rect_, ahead_in(task_.conditioners));
-    task_.kernels.conditioned_panel(panel);
+    task_.kernels.conditioned_panel[layout_.doubles](panel);
   }
 
   // Bytes from this tile to the next. Weights and conditioners are cut into the same tiles.
   int64_t ahead_in(const Grid &grid) const { return task_.tiles.stride(grid.leaves[0].grid_x); }
 
-  void write() const { scatter_panel(task_.kernels, task_.grid, rect_, layout_, w_); }
+  void write() const {
+    if (!in_place_) scatter_panel(task_.kernels, task_.grid, rect_, layout_, w_);
+  }
 
   void write_block(int64_t number, const Extents &block) const {
+    if (in_place_) return;
     scatter_panel(task_.kernels, task_.grid, Rect::one(block), layout_,
-                  w_ + number * layout_.block_step);
+                  w_ + number * layout_.block_step * layout_.entry_size());
   }
 
  private:
+  // The weights themselves, if they lie as in a panel.
+  std::byte *weights_in_place() const {
+    std::byte *written = panel_of_written(task_.grid, rect_, layout_);
+    return written == panel_of_read(task_.grid, rect_, layout_) ? written : nullptr;
+  }
+
+  // A panel in which what belongs to no block is `padding`.
+  std::byte *gathered(Scratch &scratch, const Grid &grid, float padding) const {
+    std::byte *panel =
+        layout_.doubles ? padded<double>(scratch, padding) : padded<float>(scratch, padding);
+    gather_panel(task_.kernels, grid, rect_, layout_, panel);
+    return panel;
+  }
+  template <typename Entry>
+  std::byte *padded(Scratch &scratch, Entry padding) const {
+    Entry *panel = scratch.take<Entry>(layout_.size);
+    if (layout_.has_padding) std::fill_n(panel, layout_.size, padding);
+    return reinterpret_cast<std::byte *>(panel);
+  }
+
   const Task &task_;
   const Rect &rect_;
   const PanelLayout layout_;
-  double *w_;
-  double *h_;
+  std::byte *w_;
+  const std::byte *h_;
+  const bool in_place_;
 };
 
 void count_outcomes(const PanelOutcome *outcome, int64_t count, Tally *tally) {
-  const auto is_kept = [](PanelOutcome o) { return o != kPanelDead && o != kPanelUnsolved; };
-  tally->achieved += std::count_if(outcome, outcome + count, is_kept);
+  tally->achieved += count - std::count(outcome, outcome + count, kPanelDead) -
+                     std::count(outcome, outcome + count, kPanelUnsolved);
   tally->not_converged += std::count(outcome, outcome + count, kPanelOutOfSteps);
 }
 

@@ -10,7 +10,6 @@ namespace spk {
 namespace {
 
 constexpr int64_t kCacheLine = 64;
-constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
 
 int64_t round_up(int64_t count) {
   return (count + kLanes - 1) / kLanes * kLanes;
@@ -40,22 +39,30 @@ Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_e
               const Extents &block_step, const PanelLayout &layout) {
   const Extents blocks = rect.extent.row_major();
   const Extents elements = block_extent.row_major();
+  const int64_t size = layout.entry_size();
   Nest nest;
   for (int d = 0; d < rect.extent.size(); ++d) {
-    nest.add(rect.extent[d], grid_step[d], blocks[d] * layout.block_step * kDouble);
+    nest.add(rect.extent[d], grid_step[d], blocks[d] * layout.block_step * size);
   }
   for (int d = 0; d < block_extent.size(); ++d) {
-    nest.add(block_extent[d], block_step[d], elements[d] * layout.element_step * kDouble);
+    nest.add(block_extent[d], block_step[d], elements[d] * layout.element_step * size);
   }
   nest.compile();
   nest.pad_to(2);
   const bool spans_a_line =
-      nest[0].step[1] == kDouble && nest[0].extent * nest[0].step[0] >= kCacheLine;
+      nest[0].step[1] == size && nest[0].extent * nest[0].step[0] >= kCacheLine;
   const bool panel_differs = nest.count() > 2 && nest[2].step[1] < nest[1].step[1];
   if (spans_a_line && panel_differs && !layout.across) nest.move(2, 1);
-  const bool near = nest[1].step[1] == kDouble && nest[1].step[0] <= kCacheLine;
-  if (nest[0].step[1] != kDouble && near) nest.move(1, 0);
+  const bool near = nest[1].step[1] == size && nest[1].step[0] <= kCacheLine;
+  if (nest[0].step[1] != size && near) nest.move(1, 0);
   return nest;
+}
+
+// Does a box lie in memory as in a panel? `nest` is of the first leaf.
+bool is_panel(const Grid &grid, const Nest &nest, const PanelLayout &layout) {
+  const int64_t size = layout.entry_size();
+  return grid.leaves.size() == 1 && size_of(grid.leaves[0].dtype) == size && !layout.has_padding &&
+         nest[0].extent == layout.size && nest[0].step[0] == size && nest[0].step[1] == size;
 }
 
 // Elements of a box of blocks, or of a part of each, as they lie in memory.
@@ -68,26 +75,33 @@ Nest memory_nest(const GridLeaf &leaf, const Extents &blocks, const Extents &ele
   return nest;
 }
 
+// A pointer and the size of what it points to.
+struct Operand {
+  std::byte *data;
+  int64_t size;
+};
+
 // Calls kernel(args) for the two innermost dimensions of a nest, over all others.
 template <typename Kernel>
-void for_each_box(const Nest &nest, int64_t size, std::byte *x, double *panel, Kernel &&kernel) {
+void for_each_box(const Nest &nest, const Operand &x, const Operand &panel, Kernel &&kernel) {
   BoxArgs args{};
   args.n = nest[0].extent;
-  args.step = nest[0].step[0] / size;
-  args.panel_step = nest[0].step[1] / kDouble;
+  args.step = nest[0].step[0] / x.size;
+  args.panel_step = nest[0].step[1] / panel.size;
   args.rows = nest[1].extent;
   args.row_step = nest[1].step[0];
-  args.panel_row_step = nest[1].step[1] / kDouble;
+  args.panel_row_step = nest[1].step[1] / panel.size;
   nest.for_each_outer(2, [&](const int64_t *offset) {
-    args.x = x + offset[0];
-    args.panel = panel + offset[1] / kDouble;
+    args.x = x.data + offset[0];
+    args.panel = panel.data + offset[1];
     kernel(args);
   });
 }
 
 }  // namespace
 
-PanelLayout::PanelLayout(const Grid &grid, int64_t blocks) : across(lies_across(grid)) {
+PanelLayout::PanelLayout(const Grid &grid, int64_t blocks, bool are_doubles)
+    : doubles(are_doubles), across(lies_across(grid)) {
   const int64_t numel_per_block = grid.numel_per_block;
   const int64_t padded = round_up(across ? blocks : numel_per_block);
   rows = across ? numel_per_block : padded / kLanes;
@@ -99,23 +113,37 @@ PanelLayout::PanelLayout(const Grid &grid, int64_t blocks) : across(lies_across(
 }
 
 void gather_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
-                  const PanelLayout &layout, double *panel) {
+                  const PanelLayout &layout, std::byte *panel) {
   for (const GridLeaf &leaf : grid.leaves) {
     const Nest nest = box_nest(rect, leaf.grid_x, leaf.block, leaf.block_x, layout);
     std::byte *x = const_cast<std::byte *>(leaf.x) + dot(rect.low, leaf.grid_x);
-    for_each_box(nest, size_of(leaf.dtype), x, panel, kernels.gather[index_of_dtype(leaf.dtype)]);
-    panel += leaf.numel() * layout.element_step;
+    for_each_box(nest, {x, size_of(leaf.dtype)}, {panel, layout.entry_size()},
+                 kernels.gather[index_of_dtype(leaf.dtype)][layout.doubles]);
+    panel += leaf.numel() * layout.element_step * layout.entry_size();
   }
 }
 
 void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
-                   const PanelLayout &layout, double *panel) {
+                   const PanelLayout &layout, std::byte *panel) {
   for (const GridLeaf &leaf : grid.leaves) {
     const Nest nest = box_nest(rect, leaf.grid_y, leaf.block, leaf.block_y, layout);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
-    for_each_box(nest, size_of(leaf.dtype), y, panel, kernels.scatter[index_of_dtype(leaf.dtype)]);
-    panel += leaf.numel() * layout.element_step;
+    for_each_box(nest, {y, size_of(leaf.dtype)}, {panel, layout.entry_size()},
+                 kernels.scatter[index_of_dtype(leaf.dtype)][layout.doubles]);
+    panel += leaf.numel() * layout.element_step * layout.entry_size();
   }
+}
+
+const std::byte *panel_of_read(const Grid &grid, const Rect &rect, const PanelLayout &layout) {
+  const GridLeaf &leaf = grid.leaves[0];
+  const Nest nest = box_nest(rect, leaf.grid_x, leaf.block, leaf.block_x, layout);
+  return is_panel(grid, nest, layout) ? leaf.x + dot(rect.low, leaf.grid_x) : nullptr;
+}
+
+std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayout &layout) {
+  const GridLeaf &leaf = grid.leaves[0];
+  const Nest nest = box_nest(rect, leaf.grid_y, leaf.block, leaf.block_y, layout);
+  return is_panel(grid, nest, layout) ? leaf.y + dot(rect.low, leaf.grid_y) : nullptr;
 }
 
 ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead) {
@@ -134,7 +162,7 @@ bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect
       const_cast<std::byte *>(leaf.x) + dot(rect.low, leaf.grid_x) + dot(part.low, leaf.block_x);
   const auto kernel = kernels.all_positive[index_of_dtype(leaf.dtype)];
   bool positive = true;
-  for_each_box(nest, size_of(leaf.dtype), x, nullptr,
+  for_each_box(nest, {x, size_of(leaf.dtype)}, {nullptr, 1},
                [&](const BoxArgs &args) { positive = positive && kernel(args); });
   return positive;
 }

@@ -10,6 +10,9 @@
 // that one sweep gives Newton's step y for 1 / ||q|| and two terms beyond it. All p lie in [0, 1],
 // which bounds the next term whatever the block: the error that a step leaves is known. Sums are of
 // x = w p = nu q, which takes one division.
+//
+// Panels of floats find their way in floats: the norms that a start is made of, and the first step.
+// What those cannot tell for certain, and all steps after that, are doubles'.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conditioned_panel.cc"
 #include <hwy/foreach_target.h>
@@ -17,7 +20,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -34,10 +39,28 @@ inline constexpr int64_t kBatchElements = 2048;
 inline constexpr int64_t kChain = 8;
 inline constexpr int kMoments = 4;
 
+// Sums of floats between the inverse of this and this lost nothing to the range of float.
+inline constexpr double kFloatRange = 0x1p100;
+
 // Conditioners and thresholds between the inverse of this and this, and weights of a norm up to it,
 // keep all sums here in the range of double: c^2 h^2 <= 2^900, ||x|| >= low t > 2^-342. All of f32
 // do.
 inline constexpr double kRange = 0x1p150;
+
+// Registers of floats that hold no more than the virtual lanes.
+using DNear = hn::CappedTag<float, kLanes>;
+template <class DT>
+inline constexpr int64_t kLanesIn = static_cast<int64_t>(hn::MaxLanes(DT()));
+
+HWY_INLINE V LoadLanes(D, const double *p) {
+  return Load(p);
+}
+HWY_INLINE V LoadLanes(D, const float *p) {
+  return Load(p);
+}
+HWY_INLINE hn::Vec<DNear> LoadLanes(DNear d, const float *p) {
+  return hn::LoadU(d, p);
+}
 
 // One number for each block of a batch.
 struct Scalars {
@@ -45,6 +68,7 @@ struct Scalars {
 
   HWY_INLINE V Load(int64_t r) const { return hn::Load(D(), of + r * kN); }
   HWY_INLINE void Store(int64_t r, V v) { hn::Store(v, D(), of + r * kN); }
+  HWY_INLINE void Update(int64_t r, M where, V v) { Store(r, hn::IfThenElse(where, v, Load(r))); }
 };
 
 // kPartials sums for each block of a batch: lanes that lie so far apart are added at once.
@@ -55,10 +79,14 @@ struct Partials {
 
 struct Batch {
   Scalars threshold;
+  Scalars unit;  // what conditioners were multiplied by in norms, a power of two
   Scalars nu;
   Scalars low, high;  // bounds of nu, not sharp
   Scalars outcome;    // PanelOutcome, as a number
+  Scalars unsure;     // 1 while it is not known what becomes of the block
   Scalars climbing;   // 1 while the root is being sought
+  HWY_ALIGN float near_unit[kMostBlocks];
+  HWY_ALIGN float near_nu[kMostBlocks];
   Scalars moment[kMoments];
   Partials partial[kMoments];  // of blocks along rows
 };
@@ -68,19 +96,20 @@ HWY_INLINE V Number(PanelOutcome outcome) {
 }
 
 // The elements of a batch in groups: of one block along rows, or of kLanes blocks across them.
+template <class Entry>
 struct Groups {
-  double *w;
-  const double *h;
+  Entry *w;
+  const Entry *h;
   int64_t count;
-  int64_t step;  // doubles between groups
+  int64_t step;  // entries between groups
   int64_t rows;
   int64_t row_step;
 };
 
 // Sum of term(row) for rows from `row` to `end`, kChain at most.
-template <class Term>
-HWY_INLINE V SumOfChain(int64_t row, int64_t end, Term term) {
-  V sum = hn::Zero(D());
+template <class DT, class Term>
+HWY_INLINE hn::Vec<DT> SumOfChain(DT d, int64_t row, int64_t end, Term term) {
+  auto sum = hn::Zero(d);
   if (end - row == kChain) {
     HWY_UNROLL(2)
     for (int64_t i = 0; i < kChain; ++i) sum = hn::Add(sum, term(row + i));
@@ -91,34 +120,36 @@ HWY_INLINE V SumOfChain(int64_t row, int64_t end, Term term) {
 }
 
 // Compensated sum of the chains of all rows.
-template <class Term>
-HWY_INLINE V SumOfRows(int64_t rows, Term term) {
-  V total = SumOfChain(0, HWY_MIN(kChain, rows), term);
+template <class DT, class Term>
+HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Term term) {
+  auto total = SumOfChain(d, 0, HWY_MIN(kChain, rows), term);
   if (rows <= kChain) return total;  // nothing to compensate
-  V lost = hn::Zero(D());
+  auto lost = hn::Zero(d);
   for (int64_t row = kChain; row < rows; row += kChain) {
-    const V chain = SumOfChain(row, HWY_MIN(row + kChain, rows), term);
-    const V sum = hn::Add(total, chain);
-    const V part = hn::Sub(sum, total);
+    const auto chain = SumOfChain(d, row, HWY_MIN(row + kChain, rows), term);
+    const auto sum = hn::Add(total, chain);
+    const auto part = hn::Sub(sum, total);
     lost = hn::Add(lost, hn::Add(hn::Sub(total, hn::Sub(sum, part)), hn::Sub(chain, part)));
     total = sum;
   }
   return hn::Add(total, lost);
 }
 
-// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group.
-HWY_INLINE void NormsOfRegister(const double *w, const double *h, int64_t rows, int64_t row_step,
-                                V *sums) {
-  V weights = hn::Zero(D());
-  V cubes = hn::Zero(D());
-  V fourths = hn::Zero(D());
-  const V products = SumOfRows(rows, [&](int64_t row) HWY_ATTR {
-    const V weight = hn::LoadU(D(), w + row * row_step);
-    const V metric = hn::LoadU(D(), h + row * row_step);
-    const V c = hn::Mul(metric, weight);
-    const V square = hn::Mul(c, c);
+// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group, with
+// conditioners times `unit`.
+template <class DT, class Entry>
+HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
+                                int64_t row_step, hn::Vec<DT> unit, hn::Vec<DT> *sums) {
+  auto weights = hn::Zero(d);
+  auto cubes = hn::Zero(d);
+  auto fourths = hn::Zero(d);
+  const auto products = SumOfRows(d, rows, [&](int64_t row) HWY_ATTR {
+    const auto weight = LoadLanes(d, w + row * row_step);
+    const auto metric = hn::Mul(LoadLanes(d, h + row * row_step), unit);
+    const auto c = hn::Mul(metric, weight);
+    const auto square = hn::Mul(c, c);
     weights = hn::Add(weights, hn::Mul(weight, weight));
-    const V cube = hn::Mul(square, metric);
+    const auto cube = hn::Mul(square, metric);
     cubes = hn::Add(cubes, cube);
     fourths = hn::Add(fourths, hn::Mul(cube, metric));
     return square;
@@ -130,19 +161,20 @@ HWY_INLINE void NormsOfRegister(const double *w, const double *h, int64_t rows, 
 }
 
 // Lanes of sum (w p)^2 p^k, k = 0 to 3, of one register of a group: nu^2 times those of q.
-HWY_INLINE void MomentsOfRegister(const double *w, const double *h, int64_t rows, int64_t row_step,
-                                  V nu, V *sums) {
-  const V one = hn::Set(D(), 1.0);
-  V first = hn::Zero(D());
-  V second = hn::Zero(D());
-  V third = hn::Zero(D());
-  const V squares = SumOfRows(rows, [&](int64_t row) HWY_ATTR {
-    const V ratio = hn::Mul(hn::LoadU(D(), h + row * row_step), nu);
-    const V p = hn::Div(ratio, hn::Add(ratio, one));
-    const V x = hn::Mul(hn::LoadU(D(), w + row * row_step), p);
-    const V term0 = hn::Mul(x, x);
-    const V term1 = hn::Mul(term0, p);
-    const V term2 = hn::Mul(term1, p);
+template <class DT, class Entry>
+HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
+                                  int64_t row_step, hn::Vec<DT> nu, hn::Vec<DT> *sums) {
+  const auto one = hn::Set(d, 1);
+  auto first = hn::Zero(d);
+  auto second = hn::Zero(d);
+  auto third = hn::Zero(d);
+  const auto squares = SumOfRows(d, rows, [&](int64_t row) HWY_ATTR {
+    const auto ratio = hn::Mul(LoadLanes(d, h + row * row_step), nu);
+    const auto p = hn::Div(ratio, hn::Add(ratio, one));
+    const auto x = hn::Mul(LoadLanes(d, w + row * row_step), p);
+    const auto term0 = hn::Mul(x, x);
+    const auto term1 = hn::Mul(term0, p);
+    const auto term2 = hn::Mul(term1, p);
     first = hn::Add(first, term1);
     second = hn::Add(second, term2);
     third = hn::Add(third, hn::Mul(term2, p));
@@ -154,17 +186,31 @@ HWY_INLINE void MomentsOfRegister(const double *w, const double *h, int64_t rows
   sums[3] = third;
 }
 
-// Register r of a block's lanes becomes a part of its partial sums, the same on every target: the
-// upper half of the lanes is added to the lower.
-HWY_INLINE void StorePartial(V sum, int64_t r, double *partial) {
-  if constexpr (kN > kPartials) {
-    const hn::CappedTag<double, kPartials> half;
-    HWY_ALIGN double lanes[kN];
-    hn::Store(sum, D(), lanes);
-    hn::Store(hn::Add(hn::Load(half, lanes), hn::Load(half, lanes + kPartials)), half, partial);
-  } else {
-    double *at = partial + r * kN % kPartials;
-    hn::StoreU(r * kN < kPartials ? sum : hn::Add(hn::LoadU(D(), at), sum), D(), at);
+// Lanes of register r, as doubles.
+HWY_INLINE void StoreLanes(V sum, int64_t r, double *lanes) {
+  hn::StoreU(sum, D(), lanes + r * kN);
+}
+HWY_INLINE void StoreLanes(hn::Vec<DNear> sum, int64_t r, double *lanes) {
+  constexpr int64_t kCount = kLanesIn<DNear>;
+  HWY_ALIGN float floats[kCount];
+  hn::Store(sum, DNear(), floats);
+  for (int64_t i = 0; i < kCount; i += kN) {
+    hn::StoreU(Load(floats + i), D(), lanes + r * kCount + i);
+  }
+}
+
+// A block's lanes become its partial sums: the upper half of them is added to the lower.
+template <class T>
+HWY_INLINE void FoldHalves(const T *lanes, double *partial) {
+  const hn::CappedTag<double, kPartials> d;
+  const hn::Rebind<T, decltype(d)> half;
+  for (int64_t i = 0; i < kPartials; i += kLanesIn<decltype(d)>) {
+    const auto sum = hn::Add(hn::Load(half, lanes + i), hn::Load(half, lanes + kPartials + i));
+    if constexpr (std::is_same_v<T, double>) {
+      hn::Store(sum, d, partial + i);
+    } else {
+      hn::Store(hn::PromoteTo(d, sum), d, partial + i);
+    }
   }
 }
 
@@ -219,111 +265,172 @@ class ReadAhead {
 };
 
 // What the lanes of a register of a group stand for: one block, or one each.
-template <bool kAcross>
-HWY_INLINE V LanesOf(const double *numbers, int64_t group, int64_t r) {
+template <bool kAcross, class DT>
+HWY_INLINE hn::Vec<DT> LanesOf(DT d, const hn::TFromD<DT> *numbers, int64_t group, int64_t r) {
   if constexpr (kAcross) {
-    return hn::LoadU(D(), numbers + group * kLanes + r * kN);
+    return hn::LoadU(d, numbers + group * kLanes + r * kLanesIn<DT>);
   } else {
-    return hn::Set(D(), numbers[group]);
+    return hn::Set(d, numbers[group]);
   }
 }
 
+// Is one of a group's blocks asked for?
 template <bool kAcross>
-HWY_INLINE bool AnyClimbs(const double *climbing, int64_t group) {
-  V most = LanesOf<kAcross>(climbing, group, 0);
+HWY_INLINE bool IsAsked(const double *asked, int64_t group) {
+  V most = LanesOf<kAcross>(D(), asked, group, 0);
   for (int64_t r = 1; kAcross && r < kRegisters; ++r) {
-    most = hn::Max(most, LanesOf<kAcross>(climbing, group, r));
+    most = hn::Max(most, LanesOf<kAcross>(D(), asked, group, r));
   }
   return !hn::AllFalse(D(), hn::Gt(most, hn::Zero(D())));
 }
 
-// Sums over the elements of groups, from out[kind] on: one for each of kLanes blocks, or kPartials
-// for one block; groups whose roots have been found are left out. `of_register(w, h, rows,
-// row step, nu, sums)` are those of a register.
-template <bool kAcross, class OfRegister>
-HWY_INLINE void SumGroups(const Groups groups, const double *nu, const double *climbing,
-                          double *const *out, ReadAhead *soon, OfRegister of_register) {
-  const int64_t row_step = kAcross ? groups.row_step : kLanes;  // a constant, if it is one
-  for (int64_t g = 0; g < groups.count; ++g) {
-    if (soon) soon->AskForSome();
-    if (!AnyClimbs<kAcross>(climbing, g)) continue;
-    for (int64_t r = 0; r < kRegisters; ++r) {
-      const int64_t at = g * groups.step + r * kN;
-      V sums[kMoments];
-      of_register(groups.w + at, groups.h + at, groups.rows, row_step, LanesOf<kAcross>(nu, g, r),
-                  sums);
-      for (int k = 0; k < kMoments; ++k) {
-        if constexpr (kAcross) {
-          hn::StoreU(sums[k], D(), out[k] + g * kLanes + r * kN);
-        } else {
-          StorePartial(sums[k], r, out[k] + g * kPartials);
-        }
+// Where sums over the elements of groups go: out[kind] has one for each of kLanes blocks of a group,
+// or kPartials for its one block.
+template <bool kAcross, class DT, class OfRegister>
+HWY_INLINE void SumGroup(DT, int64_t group, double *const *out, OfRegister of_register) {
+  HWY_ALIGN hn::TFromD<DT> lanes[kMoments][kLanes];
+  for (int64_t r = 0; r < kLanes / kLanesIn<DT>; ++r) {
+    hn::Vec<DT> sums[kMoments];
+    of_register(r, sums);
+    for (int k = 0; k < kMoments; ++k) {
+      if constexpr (kAcross) {
+        StoreLanes(sums[k], r, out[k] + group * kLanes);
+      } else {
+        hn::Store(sums[k], DT(), lanes[k] + r * kLanesIn<DT>);
       }
     }
   }
+  if (kAcross) return;
+  for (int k = 0; k < kMoments; ++k) FoldHalves(lanes[k], out[k] + group * kPartials);
 }
 
-// Not inlined into what solves a batch, where other loops would take their registers.
-template <bool kAcross>
-HWY_NOINLINE void SumNorms(const Groups &groups, const double *nu, const double *climbing,
-                           double *const *out, ReadAhead *soon) {
-  SumGroups<kAcross>(groups, nu, climbing, out, soon,
-                     [](const double *w, const double *h, int64_t rows, int64_t row_step, V,
-                        V *sums) HWY_ATTR { NormsOfRegister(w, h, rows, row_step, sums); });
-}
-template <bool kAcross>
-HWY_NOINLINE void SumMoments(const Groups &groups, const double *nu, const double *climbing,
-                             double *const *out, ReadAhead *soon) {
-  SumGroups<kAcross>(groups, nu, climbing, out, soon,
-                     [](const double *w, const double *h, int64_t rows, int64_t row_step, V nus,
-                        V *sums) HWY_ATTR { MomentsOfRegister(w, h, rows, row_step, nus, sums); });
-}
-
-template <class Choose>
-HWY_INLINE void ShrinkRows(double *w, const double *h, int64_t rows, int64_t row_step, V nu,
-                           Choose choose) {
-  const V one = hn::Set(D(), 1.0);
-  for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
-    const V weight = hn::LoadU(D(), w);
-    const V ratio = hn::Mul(hn::LoadU(D(), h), nu);
-    const V x = hn::Div(hn::Mul(weight, ratio), hn::Add(ratio, one));
-    hn::StoreU(choose(x, weight), D(), w);
+// Sums over the elements of groups that are asked for. `of_register(w, h, number, sums)` are those of
+// a register; each block has a number.
+template <bool kAcross, class DT, class Entry, class OfRegister>
+HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT> *numbers,
+                          const double *asked, double *const *out, ReadAhead *soon,
+                          OfRegister of_register) {
+  for (int64_t g = 0; g < groups.count; ++g) {
+    if (soon) soon->AskForSome();
+    if (!IsAsked<kAcross>(asked, g)) continue;
+    SumGroup<kAcross>(d, g, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
+      const int64_t at = g * groups.step + r * kLanesIn<DT>;
+      of_register(groups.w + at, groups.h + at, LanesOf<kAcross>(d, numbers, g, r), sums);
+    });
   }
 }
 
-// w becomes w h nu / (1 + h nu) in blocks that live, +0 in dead ones.
-template <bool kAcross>
-HWY_NOINLINE void ShrinkGroups(const Groups &given, const double *nus, const double *outcomes) {
-  const Groups groups = given;  // a copy that no store can change, as far as compilers know
+// Entries between rows: a constant, if it is one.
+template <bool kAcross, class Entry>
+HWY_INLINE int64_t RowStep(const Groups<Entry> &groups) {
+  return kAcross ? groups.row_step : kLanes;
+}
+
+// Not inlined into what solves a batch, where other loops would take their registers.
+template <bool kAcross, class DT, class Entry>
+HWY_NOINLINE void SumNorms(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *units,
+                           const double *asked, double *const *out, ReadAhead *soon) {
+  const Groups<Entry> groups = given;  // a copy that no store can change, as far as compilers know
+  const int64_t row_step = RowStep<kAcross>(groups);
+  SumGroups<kAcross>(d, groups, units, asked, out, soon,
+                     [&](const Entry *w, const Entry *h, hn::Vec<DT> unit, hn::Vec<DT> *sums)
+                         HWY_ATTR { NormsOfRegister(d, w, h, groups.rows, row_step, unit, sums); });
+}
+template <bool kAcross, class DT, class Entry>
+HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *nu,
+                             const double *asked, double *const *out, ReadAhead *soon) {
+  const Groups<Entry> groups = given;
+  const int64_t row_step = RowStep<kAcross>(groups);
+  SumGroups<kAcross>(
+      d, groups, nu, asked, out, soon,
+      [&](const Entry *w, const Entry *h, hn::Vec<DT> nus, hn::Vec<DT> *sums)
+          HWY_ATTR { MomentsOfRegister(d, w, h, groups.rows, row_step, nus, sums); });
+}
+
+// So that rounding once more, to 16 bits, is right: a float with so many bits of 0 that it may lie in
+// the middle of two such numbers is rounded to odd.
+HWY_INLINE void StoreOdd(V v, float *p) {
+  const DU32 du;
+  VU32 bits = hn::BitCast(du, ToFloat(v));
+  const auto short_of_bits = hn::Eq(hn::And(bits, hn::Set(du, 0xfff)), hn::Zero(du));
+  const auto is_zero = hn::Eq(bits, hn::Zero(du));
+  if (HWY_UNLIKELY(!hn::AllFalse(du, hn::AndNot(is_zero, short_of_bits)))) bits = ToFloatOdd(v);
+  hn::StoreU(hn::BitCast(DF(), bits), DF(), p);
+}
+
+// Calls write(x, at) for x = w h nu / (1 + h nu) of the rows of a register.
+template <class Entry, class Write>
+HWY_INLINE void ShrinkRows(Entry *w, const Entry *h, int64_t rows, int64_t row_step, V nu,
+                           Write write) {
+  const V one = hn::Set(D(), 1.0);
+  for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
+    const V ratio = hn::Mul(Load(h), nu);
+    write(hn::Div(hn::Mul(Load(w), ratio), hn::Add(ratio, one)), w);
+  }
+}
+
+template <bool kToOdd, class Entry>
+HWY_INLINE void StoreEntries(V x, Entry *p) {
+  if constexpr (kToOdd) {
+    StoreOdd(x, p);
+  } else {
+    Store(x, p);
+  }
+}
+
+// Stores the lanes that are marked with 1, and no other: loads and stores may change a NaN.
+template <bool kToOdd, class Entry>
+HWY_INLINE void StoreMarked(V x, const double *marks, Entry *p) {
+  HWY_ALIGN Entry lanes[kN];
+  StoreEntries<kToOdd>(x, lanes);
+  for (int64_t k = 0; k < kN; ++k) {
+    if (marks[k] == 1.0) p[k] = lanes[k];
+  }
+}
+
+// w becomes w h nu / (1 + h nu) in blocks that live, +0 in dead ones; others are not touched.
+template <bool kAcross, bool kToOdd, class Entry>
+HWY_NOINLINE void ShrinkGroups(const Groups<Entry> &given, const double *nus,
+                               const double *outcomes) {
+  const Groups<Entry> groups = given;
   for (int64_t i = 0; i < groups.count * kRegisters; ++i) {
     const int64_t g = i / kRegisters;
     const int64_t r = i % kRegisters;
-    double *w = groups.w + g * groups.step + r * kN;
-    const double *h = groups.h + g * groups.step + r * kN;
-    const V nu = LanesOf<kAcross>(nus, g, r);
-    const V outcome = LanesOf<kAcross>(outcomes, g, r);
+    Entry *w = groups.w + g * groups.step + r * kN;
+    const Entry *h = groups.h + g * groups.step + r * kN;
+    const V nu = LanesOf<kAcross>(D(), nus, g, r);
+    const V outcome = LanesOf<kAcross>(D(), outcomes, g, r);
     const M dead = hn::Eq(outcome, Number(kPanelDead));
     const M shrunk =
         hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
+    const M written = hn::Or(dead, shrunk);
+    const auto shrink = [&](auto write)
+                            HWY_ATTR { ShrinkRows(w, h, groups.rows, groups.row_step, nu, write); };
     if (hn::AllTrue(D(), shrunk)) {
-      ShrinkRows(w, h, groups.rows, groups.row_step, nu, [](V x, V) HWY_ATTR { return x; });
-    } else {
-      ShrinkRows(w, h, groups.rows, groups.row_step, nu, [&](V x, V weight) HWY_ATTR {
-        return hn::IfThenZeroElse(dead, hn::IfThenElse(shrunk, x, weight));
-      });
+      shrink([](V x, Entry *p) HWY_ATTR { StoreEntries<kToOdd>(x, p); });
+    } else if (hn::AllTrue(D(), dead)) {
+      shrink([](V, Entry *p) HWY_ATTR { Store(hn::Zero(D()), p); });
+    } else if (hn::AllTrue(D(), written)) {
+      shrink([&](V x, Entry *p) HWY_ATTR { StoreEntries<kToOdd>(hn::IfThenZeroElse(dead, x), p); });
+    } else if (!hn::AllFalse(D(), written)) {
+      HWY_ALIGN double marks[kN];
+      hn::Store(hn::IfThenElseZero(written, hn::Set(D(), 1.0)), D(), marks);
+      shrink([&](V x, Entry *p)
+                 HWY_ATTR { StoreMarked<kToOdd>(hn::IfThenZeroElse(dead, x), marks, p); });
     }
   }
 }
 
 // Are conditioners of the lanes of a group within kRange? `of` is set to 1 or 0.
-HWY_INLINE void CheckRange(const Groups &groups, int64_t group, double *of) {
+template <class Entry>
+HWY_INLINE void CheckRange(const Groups<Entry> &groups, int64_t group, double *of) {
   for (int64_t r = 0; r < kRegisters; ++r) {
     V least = hn::Set(D(), 1.0);
     V most = hn::Set(D(), 1.0);
-    const double *h = groups.h + group * groups.step + r * kN;
+    const Entry *h = groups.h + group * groups.step + r * kN;
     for (int64_t row = 0; row < groups.rows; ++row, h += groups.row_step) {
-      least = hn::Min(least, hn::LoadU(D(), h));
-      most = hn::Max(most, hn::LoadU(D(), h));
+      least = hn::Min(least, Load(h));
+      most = hn::Max(most, Load(h));
     }
     const M in_range =
         hn::And(hn::Ge(least, hn::Set(D(), 1.0 / kRange)), hn::Le(most, hn::Set(D(), kRange)));
@@ -332,8 +439,8 @@ HWY_INLINE void CheckRange(const Groups &groups, int64_t group, double *of) {
 }
 
 // 1 where conditioners of a block are within kRange.
-template <bool kAcross>
-HWY_NOINLINE void FindRanges(const Groups &groups, double *in_range) {
+template <bool kAcross, class Entry>
+HWY_NOINLINE void FindRanges(const Groups<Entry> &groups, double *in_range) {
   for (int64_t g = 0; g < groups.count; ++g) {
     if constexpr (kAcross) {
       CheckRange(groups, g, in_range + g * kLanes);
@@ -345,6 +452,22 @@ HWY_NOINLINE void FindRanges(const Groups &groups, double *in_range) {
   }
 }
 
+// Did sums of floats stay in their range?
+HWY_INLINE M AreInRangeOfFloat(int64_t r, const Batch &batch) {
+  V least = batch.moment[0].Load(r);
+  V most = least;
+  V sum = least;
+  for (int k = 1; k < kMoments; ++k) {
+    const V moment = batch.moment[k].Load(r);
+    least = hn::Min(least, moment);
+    most = hn::Max(most, moment);
+    sum = hn::Add(sum, moment);  // NaN, if one is: minima and maxima may lose it
+  }
+  return hn::And(hn::And(hn::Ge(least, hn::Set(D(), 1.0 / kFloatRange)),
+                         hn::Le(most, hn::Set(D(), kFloatRange))),
+                 hn::Eq(sum, sum));
+}
+
 // Decides what needs no root, and finds a start and bounds for the rest.
 //
 // With N = ||c||, rms = N / ||w|| and z = nu rms, f(z) = N / ||q|| is concave: it rises from 1 with
@@ -352,10 +475,15 @@ HWY_NOINLINE void FindRanges(const Groups &groups, double *in_range) {
 // weights c^2, and nears a slope of 1. f = (1 + (R + D) z + D z^2) / (1 + D z) has all of this for
 // D = 3 V / (2 (R - 1)), which is 1 for h that hardly differ; f = N / t is a quadratic equation.
 // The bounds (N / t - 1) / R <= z <= N / t - 1 hold for any h.
+//
+// `kNear`: the sums are of floats, and blocks of which they tell nothing for certain stay unsure.
+template <bool kNear>
 HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   const V zero = hn::Zero(D());
   const V one = hn::Set(D(), 1.0);
-  const V t = batch->threshold.Load(r);
+  const V unit = batch->unit.Load(r);
+  const V threshold = batch->threshold.Load(r);
+  const V t = hn::Mul(threshold, unit);
   const V weights = batch->moment[0].Load(r);
   const V products = batch->moment[1].Load(r);
   const V norm = hn::Sqrt(products);
@@ -383,150 +511,271 @@ HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   // finds the lower bound that the asymptote gives.
   const V z = hn::IfThenElse(hn::Gt(slope, hn::Set(D(), 16.0)), excess, modelled);
   const V least = hn::Div(excess, slope);
-  batch->nu.Store(r, hn::Mul(hn::Min(hn::Max(z, least), excess), inverse_rms));
+  const M asked = hn::Gt(batch->unsure.Load(r), zero);
+  const V to_nu = hn::Mul(inverse_rms, unit);
+  batch->nu.Update(r, asked, hn::Mul(hn::Min(hn::Max(z, least), excess), to_nu));
   // Factors of 2, because the excess may have lost bits.
-  batch->low.Store(r, hn::Mul(least, hn::Mul(inverse_rms, hn::Set(D(), 0.5))));
-  batch->high.Store(r, hn::Mul(excess, hn::Mul(inverse_rms, hn::Set(D(), 2.0))));
+  batch->low.Update(r, asked, hn::Mul(least, hn::Mul(to_nu, hn::Set(D(), 0.5))));
+  batch->high.Update(r, asked, hn::Mul(excess, hn::Mul(to_nu, hn::Set(D(), 2.0))));
 
   const V infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
   const M plain_weights =
       hn::And(hn::Le(weights, hn::Set(D(), kRange * kRange)), hn::Gt(in_range, zero));
-  const M plain = hn::And(plain_weights, hn::And(hn::Ge(t, hn::Set(D(), 1.0 / kRange)),
-                                                 hn::Le(t, hn::Set(D(), kRange))));
-  // Nearer to the threshold than this, a norm is compared to the last bit.
-  constexpr double kNear = 0x1p-40;
-  const M below = hn::And(plain, hn::Lt(tau, hn::Set(D(), 1.0 - kNear)));
-  const M above = hn::And(plain, hn::Gt(tau, hn::Set(D(), 1.0 + kNear)));
+  const M plain = hn::And(plain_weights, hn::And(hn::Ge(threshold, hn::Set(D(), 1.0 / kRange)),
+                                                 hn::Le(threshold, hn::Set(D(), kRange))));
+  // Nearer to the threshold than this, a norm is compared to the last bit. Sums of floats are exact
+  // to 2^-19 or so.
+  constexpr double kDoubt = kNear ? 0x1p-16 : 0x1p-40;
+  const M below = hn::And(plain, hn::Lt(tau, hn::Set(D(), 1.0 - kDoubt)));
+  const M above = hn::And(plain, hn::Gt(tau, hn::Set(D(), 1.0 + kDoubt)));
   const M number = hn::Eq(weights, weights);
-  const M dead = hn::Or(below, hn::And(number, hn::Eq(t, infinity)));
-  const M unchanged = hn::And(number, hn::Eq(t, zero));
+  const M dead = hn::Or(below, hn::And(number, hn::Eq(threshold, infinity)));
+  const M unchanged = hn::And(number, hn::Eq(threshold, zero));
   V outcome = Number(kPanelUnsolved);
   outcome = hn::IfThenElse(above, Number(kPanelOutOfSteps), outcome);
   outcome = hn::IfThenElse(dead, Number(kPanelDead), outcome);
   outcome = hn::IfThenElse(unchanged, Number(kPanelUnchanged), outcome);
-  batch->outcome.Store(r, outcome);
-  batch->climbing.Store(r, hn::IfThenElseZero(above, one));
+  batch->outcome.Update(r, asked, outcome);
+  M sure = asked;
+  if constexpr (kNear) {
+    sure = hn::And(sure,
+                   hn::And(AreInRangeOfFloat(r, *batch), hn::Ne(outcome, Number(kPanelUnsolved))));
+  }
+  batch->climbing.Update(r, sure, hn::IfThenElseZero(above, one));
+  batch->unsure.Update(r, sure, zero);
 }
 
-// One step towards the root, in lanes that climb.
-HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
+// What moments at nu tell of the root.
+struct Step {
+  V excess;   // ||q|| / t - 1
+  V inverse;  // 1 / E_1
+  V spread;   // (E_2 - E_1^2) / E_1
+  V y;        // to nu (1 + y): Newton's step
+  V x;        // to nu (1 + x): the best one
+};
+
+HWY_INLINE Step StepOf(int64_t r, V nu, const Batch &batch) {
   const V one = hn::Set(D(), 1.0);
   const V zero = hn::Zero(D());
-  const V t = batch->threshold.Load(r);
-  const V nu = batch->nu.Load(r);
-  const V square = batch->moment[0].Load(r);
+  const V square = batch.moment[0].Load(r);
   const V share = hn::Div(one, square);
-  const V e1 = hn::Mul(batch->moment[1].Load(r), share);
-  const V e2 = hn::Mul(batch->moment[2].Load(r), share);
-  const V e3 = hn::Mul(batch->moment[3].Load(r), share);
+  const V e1 = hn::Mul(batch.moment[1].Load(r), share);
+  const V e2 = hn::Mul(batch.moment[2].Load(r), share);
+  const V e3 = hn::Mul(batch.moment[3].Load(r), share);
 
+  Step step;
   // ||x|| / (nu t) - 1 = ||q|| / t - 1, with no cancellation but that of the sum.
-  const V wanted = hn::Mul(nu, t);
+  const V wanted = hn::Mul(nu, batch.threshold.Load(r));
   const V quotient = hn::Div(square, hn::Mul(wanted, wanted));
-  const V excess = hn::Div(hn::Sub(quotient, one), hn::Add(hn::Sqrt(quotient), one));
+  step.excess = hn::Div(hn::Sub(quotient, one), hn::Add(hn::Sqrt(quotient), one));
   // 1 / ||q|| in powers of x: 1 + e1 (x + a x^2 + b x^3 + ...).
-  const V inverse = hn::Div(one, e1);
-  const V y = hn::Mul(excess, inverse);
+  step.inverse = hn::Div(one, e1);
+  const V y = hn::Mul(step.excess, step.inverse);
   const V e1_square = hn::Mul(e1, e1);
-  const V spread = hn::Mul(hn::Max(hn::Sub(e2, e1_square), zero), inverse);
-  const V a = hn::Mul(hn::Set(D(), -1.5), spread);
-  const V b = hn::Add(
-      hn::Sub(hn::Mul(hn::Mul(hn::Set(D(), 2.0), e3), inverse), hn::Mul(hn::Set(D(), 4.5), e2)),
-      hn::Mul(hn::Set(D(), 2.5), e1_square));
+  step.spread = hn::Mul(hn::Max(hn::Sub(e2, e1_square), zero), step.inverse);
+  const V a = hn::Mul(hn::Set(D(), -1.5), step.spread);
+  const V b = hn::Add(hn::Sub(hn::Mul(hn::Mul(hn::Set(D(), 2.0), e3), step.inverse),
+                              hn::Mul(hn::Set(D(), 4.5), e2)),
+                      hn::Mul(hn::Set(D(), 2.5), e1_square));
   // Its inverse as a fraction: x = y / (1 + a y + (b - a^2) y^2).
   const V ay = hn::Mul(a, y);
   const V cy2 = hn::Mul(hn::Mul(hn::Sub(b, hn::Mul(a, a)), y), y);
   const V fraction = hn::Div(y, hn::Add(hn::Add(one, ay), cy2));
   const M tame =
       hn::And(hn::Le(hn::Abs(ay), hn::Set(D(), 0.5)), hn::Le(hn::Abs(cy2), hn::Set(D(), 0.25)));
-  const V x = hn::IfThenElse(tame, fraction, y);
+  step.y = y;
+  step.x = hn::IfThenElse(tame, fraction, y);
+  return step;
+}
+
+// One step towards the root from sums of floats, in lanes that climb.
+HWY_INLINE void NearStepRegister(int64_t r, Batch *batch) {
+  const V nu = batch->nu.Load(r);
+  const Step step = StepOf(r, nu, *batch);
+  const V next =
+      hn::Min(hn::Max(hn::Add(nu, hn::Mul(nu, step.x)), batch->low.Load(r)), batch->high.Load(r));
+  const M climbing = hn::Gt(batch->climbing.Load(r), hn::Zero(D()));
+  batch->nu.Update(r, hn::And(climbing, AreInRangeOfFloat(r, *batch)), next);
+}
+
+// One step towards the root, in lanes that climb.
+HWY_INLINE void StepRegister(int64_t r, double tolerance, Batch *batch) {
+  const V one = hn::Set(D(), 1.0);
+  const V zero = hn::Zero(D());
+  const V nu = batch->nu.Load(r);
+  const Step step = StepOf(r, nu, *batch);
 
   // 1 / ||q|| is concave in nu: Newton's own step never passes the root, but for what rounding did
   // to the excess.
-  const V certain = hn::Mul(hn::Sub(excess, hn::Set(D(), 0x1p-48)), inverse);
+  const V certain = hn::Mul(hn::Sub(step.excess, hn::Set(D(), 0x1p-48)), step.inverse);
   const V low = hn::Max(batch->low.Load(r), hn::Add(nu, hn::Mul(nu, certain)));
-  const M below = hn::Gt(excess, zero);
+  const M below = hn::Gt(step.excess, zero);
   const V high = hn::IfThenElse(below, batch->high.Load(r), hn::Min(batch->high.Load(r), nu));
-  const V next = hn::Min(hn::Max(hn::Add(nu, hn::Mul(nu, x)), low), high);
+  const V next = hn::Min(hn::Max(hn::Add(nu, hn::Mul(nu, step.x)), low), high);
 
   // What a step of |y| <= 1/16 leaves is below 3 spread y^4, the most among millions of
   // distributions of p, if the sums of the moments, which are not compensated, do not spoil it. Or
   // the equation is solved for a threshold next to t.
-  const V y2 = hn::Mul(y, y);
-  const V left = hn::Mul(hn::Mul(hn::Set(D(), 16.0), spread), hn::Mul(y2, y2));
+  const V y2 = hn::Mul(step.y, step.y);
+  const V left = hn::Mul(hn::Mul(hn::Set(D(), 16.0), step.spread), hn::Mul(y2, y2));
   const M foreseen =
-      hn::And(hn::Le(left, hn::Set(D(), tolerance)), hn::Le(hn::Abs(y), hn::Set(D(), 0.0625)));
-  const M solved = hn::Le(hn::Abs(excess), hn::Set(D(), 0x1p-51));
+      hn::And(hn::Le(left, hn::Set(D(), tolerance)), hn::Le(hn::Abs(step.y), hn::Set(D(), 0.0625)));
+  const M solved = hn::Le(hn::Abs(step.excess), hn::Set(D(), 0x1p-51));
   const M still = hn::Le(hn::Abs(hn::Sub(next, nu)), hn::Mul(hn::Set(D(), tolerance), next));
   const M done = hn::Or(hn::Or(foreseen, solved), still);
 
   const M climbing = hn::Gt(batch->climbing.Load(r), zero);
-  const M stops = hn::And(climbing, done);
-  batch->low.Store(r, hn::IfThenElse(climbing, low, batch->low.Load(r)));
-  batch->high.Store(r, hn::IfThenElse(climbing, high, batch->high.Load(r)));
-  batch->nu.Store(r, hn::IfThenElse(climbing, next, nu));
-  const V outcome = batch->outcome.Load(r);
-  batch->outcome.Store(r, hn::IfThenElse(stops, Number(kPanelShrunk), outcome));
+  batch->low.Update(r, climbing, low);
+  batch->high.Update(r, climbing, high);
+  batch->nu.Update(r, climbing, next);
+  batch->outcome.Update(r, hn::And(climbing, done), Number(kPanelShrunk));
   batch->climbing.Store(r, hn::IfThenElseZero(hn::AndNot(done, climbing), one));
 }
 
 // Out of steps: Newton's own iterate, which like all of them lies below the root.
 HWY_INLINE void SettleRegister(int64_t r, Batch *batch) {
   const M climbing = hn::Gt(batch->climbing.Load(r), hn::Zero(D()));
-  batch->nu.Store(r, hn::IfThenElse(climbing, batch->low.Load(r), batch->nu.Load(r)));
+  batch->nu.Update(r, climbing, batch->low.Load(r));
 }
 
-// `registers` hold the batch.
-HWY_INLINE bool Climbs(const Batch &batch, int64_t registers) {
+// Is one of the blocks of these registers marked?
+HWY_INLINE bool IsAny(const Scalars &marks, int64_t registers) {
   V any = hn::Zero(D());
-  for (int64_t r = 0; r < registers; ++r) any = hn::Max(any, batch.climbing.Load(r));
+  for (int64_t r = 0; r < registers; ++r) any = hn::Max(any, marks.Load(r));
   return !hn::AllFalse(D(), hn::Gt(any, hn::Zero(D())));
 }
 
-// batch->moment becomes the sums of a kernel over the elements of `count` blocks.
-template <bool kAcross, class Kernel>
-HWY_INLINE void TakeSums(Kernel sum, const Groups &groups, int64_t count, ReadAhead *soon,
-                         Batch *batch) {
-  double *out[kMoments];
-  for (int k = 0; k < kMoments; ++k) {
-    out[k] = kAcross ? batch->moment[k].of : batch->partial[k].of;
+// Solves blocks `first` to `first + count` of a panel.
+template <bool kAcross, class Entry>
+class BatchSolver {
+ public:
+  HWY_INLINE BatchSolver(const ConditionedPanel &panel, int64_t first, int64_t count, Batch *batch)
+      : panel_(panel),
+        groups_(GroupsOf(panel, first, count)),
+        count_(count),
+        registers_((count + kLanes - 1) / kLanes * kRegisters),
+        batch_(batch) {
+    std::copy_n(panel.threshold + first, count, batch->threshold.of);
+    for (int64_t r = 0; r < registers_; ++r) {
+      batch->unsure.Store(r, hn::Set(D(), 1.0));
+      batch->climbing.Store(r, hn::Zero(D()));
+    }
+    // Lanes without a block: what they hold is of no use to anyone.
+    for (int64_t b = count; b < registers_ * kN; ++b) batch->unsure.of[b] = 0.0;
   }
-  sum(groups, batch->nu.of, batch->climbing.of, out, soon);
-  if (kAcross) return;
-  for (int64_t b = 0; b < count; b += kLanes) {
-    for (int k = 0; k < kMoments; ++k)
-      Fold(batch->partial[k].of + b * kPartials, batch->moment[k].of + b);
-  }
-}
 
-template <bool kAcross>
-HWY_INLINE void SolveBatch(const ConditionedPanel &panel, int64_t first, int64_t count,
-                           ReadAhead *soon, Batch *batch) {
-  constexpr int64_t kWidth = kAcross ? kLanes : 1;  // blocks in a group
-  const int64_t at = first * panel.block_step;
-  const Groups groups = {
-      panel.w + at, panel.h + at,  (count + kWidth - 1) / kWidth, kWidth * panel.block_step,
-      panel.rows,   panel.row_step};
-  const int64_t registers = (count + kN - 1) / kN;
-  std::copy_n(panel.threshold + first, count, batch->threshold.of);
-  std::fill_n(batch->climbing.of, kMostBlocks, 1.0);
-  TakeSums<kAcross>(SumNorms<kAcross>, groups, count, &soon[0], batch);
-  Scalars in_range;
-  std::fill_n(in_range.of, kMostBlocks, 1.0);
-  if (panel.wide) FindRanges<kAcross>(groups, in_range.of);
-  for (int64_t r = 0; r < registers; ++r) StartRegister(r, in_range.Load(r), batch);
-  // Lanes without a block: what they hold is of no use to anyone.
-  std::fill_n(batch->climbing.of + count, kMostBlocks - count, 0.0);
-  for (int i = 0; i < panel.max_iter && Climbs(*batch, registers); ++i) {
-    TakeSums<kAcross>(SumMoments<kAcross>, groups, count, i == 0 ? &soon[1] : nullptr, batch);
-    for (int64_t r = 0; r < registers; ++r) StepRegister(r, panel.tolerance, batch);
+  // Reads ahead for weights, then for conditioners.
+  HWY_INLINE void Solve(ReadAhead *soon) {
+    if constexpr (std::is_same_v<Entry, float>) {
+      Start<true>(DNear(), &soon[0]);
+      if (IsAny(batch_->unsure, registers_)) Start<false>(D(), nullptr);
+      NearStep(&soon[1]);
+      Climb(nullptr);
+    } else {
+      Start<false>(D(), &soon[0]);
+      Climb(&soon[1]);
+    }
   }
-  for (int64_t r = 0; r < registers; ++r) SettleRegister(r, batch);
-  ShrinkGroups<kAcross>(groups, batch->nu.of, batch->outcome.of);
-  for (int64_t b = 0; b < count; ++b) {
-    panel.outcome[first + b] = static_cast<PanelOutcome>(batch->outcome.of[b]);
+
+  HWY_INLINE void Finish(PanelOutcome *outcome) {
+    for (int64_t r = 0; r < registers_; ++r) SettleRegister(r, batch_);
+    if (std::is_same_v<Entry, float> && panel_.to_odd) {
+      ShrinkGroups<kAcross, std::is_same_v<Entry, float>>(groups_, batch_->nu.of,
+                                                          batch_->outcome.of);
+    } else {
+      ShrinkGroups<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
+    }
+    for (int64_t b = 0; b < count_; ++b) {
+      outcome[b] = static_cast<PanelOutcome>(batch_->outcome.of[b]);
+    }
   }
-}
+
+ private:
+  static HWY_INLINE Groups<Entry> GroupsOf(const ConditionedPanel &panel, int64_t first,
+                                           int64_t count) {
+    constexpr int64_t kWidth = kAcross ? kLanes : 1;  // blocks in a group
+    const int64_t at = first * panel.block_step;
+    return {static_cast<Entry *>(panel.w) + at,
+            static_cast<const Entry *>(panel.h) + at,
+            (count + kWidth - 1) / kWidth,
+            kWidth * panel.block_step,
+            panel.rows,
+            panel.row_step};
+  }
+
+  // Powers of two that bring the conditioners of a block near 1, as far as its first one tells: with
+  // their fourth powers, floats would soon be beyond their range.
+  HWY_INLINE void TakeUnits(DNear) {
+    for (int64_t b = 0; b < count_; ++b) {
+      const auto first = static_cast<float>(groups_.h[b * panel_.block_step]);
+      constexpr uint32_t kExponent = 0x7f800000u;
+      const uint32_t exponent = std::bit_cast<uint32_t>(first) & kExponent;
+      batch_->near_unit[b] = std::bit_cast<float>((254u << 23) - exponent);
+      batch_->unit.of[b] = static_cast<double>(batch_->near_unit[b]);
+    }
+  }
+  HWY_INLINE void TakeUnits(D) {
+    for (int64_t r = 0; r < registers_; ++r) batch_->unit.Store(r, hn::Set(D(), 1.0));
+  }
+
+  template <bool kNear, class DT>
+  HWY_INLINE void Start(DT d, ReadAhead *soon) {
+    TakeUnits(d);
+    TakeSums(SumNorms<kAcross, DT, Entry>, d, UnitsOf(d), batch_->unsure, soon);
+    // The range of floats is plain.
+    Scalars in_range;
+    if (std::is_same_v<Entry, double>) FindRanges<kAcross>(groups_, in_range.of);
+    for (int64_t r = 0; r < registers_; ++r) {
+      const bool is_double = std::is_same_v<Entry, double>;
+      StartRegister<kNear>(r, is_double ? in_range.Load(r) : hn::Set(D(), 1.0), batch_);
+    }
+  }
+
+  HWY_INLINE void NearStep(ReadAhead *soon) {
+    for (int64_t r = 0; r < registers_; ++r) {
+      hn::StoreU(ToFloat(batch_->nu.Load(r)), DF(), batch_->near_nu + r * kN);
+    }
+    const DNear d;
+    TakeSums(SumMoments<kAcross, DNear, Entry>, d, NuOf(d), batch_->climbing, soon);
+    for (int64_t r = 0; r < registers_; ++r) NearStepRegister(r, batch_);
+  }
+
+  HWY_INLINE void Climb(ReadAhead *soon) {
+    for (int i = 0; i < panel_.max_iter && IsAny(batch_->climbing, registers_); ++i) {
+      const D d;
+      TakeSums(SumMoments<kAcross, D, Entry>, d, NuOf(d), batch_->climbing,
+               i == 0 ? soon : nullptr);
+      for (int64_t r = 0; r < registers_; ++r) StepRegister(r, panel_.tolerance, batch_);
+    }
+  }
+
+  HWY_INLINE const double *UnitsOf(D) const { return batch_->unit.of; }
+  HWY_INLINE const float *UnitsOf(DNear) const { return batch_->near_unit; }
+  HWY_INLINE const double *NuOf(D) const { return batch_->nu.of; }
+  HWY_INLINE const float *NuOf(DNear) const { return batch_->near_nu; }
+
+  // batch->moment becomes the sums of a kernel over the elements of blocks that are asked for.
+  template <class DT, class Kernel>
+  HWY_INLINE void TakeSums(Kernel sum, DT d, const hn::TFromD<DT> *numbers, const Scalars &asked,
+                           ReadAhead *soon) {
+    double *out[kMoments];
+    for (int k = 0; k < kMoments; ++k) {
+      out[k] = kAcross ? batch_->moment[k].of : batch_->partial[k].of;
+    }
+    sum(d, groups_, numbers, asked.of, out, soon);
+    if (kAcross) return;
+    for (int64_t b = 0; b < count_; b += kLanes) {
+      for (int k = 0; k < kMoments; ++k)
+        Fold(batch_->partial[k].of + b * kPartials, batch_->moment[k].of + b);
+    }
+  }
+
+  const ConditionedPanel &panel_;
+  const Groups<Entry> groups_;
+  const int64_t count_;
+  const int64_t registers_;  // that hold the batch
+  Batch *const batch_;
+};
 
 // As many whole groups of lanes as have about kBatchElements.
 HWY_INLINE int64_t BlocksPerBatch(const ConditionedPanel &panel) {
@@ -535,24 +784,29 @@ HWY_INLINE int64_t BlocksPerBatch(const ConditionedPanel &panel) {
   return HWY_MAX(kLanes, HWY_MIN(blocks, kMostBlocks));
 }
 
-template <bool kAcross>
+template <bool kAcross, class Entry>
 HWY_NOINLINE void SolveBatches(const ConditionedPanel &panel) {
   Batch batch = {};
   const int64_t step = BlocksPerBatch(panel);
   const int64_t groups = kAcross ? (panel.blocks + kLanes - 1) / kLanes : panel.blocks;
   ReadAhead soon[2] = {ReadAhead(panel.soon[0], groups), ReadAhead(panel.soon[1], groups)};
   for (int64_t first = 0; first < panel.blocks; first += step) {
-    SolveBatch<kAcross>(panel, first, HWY_MIN(step, panel.blocks - first), soon, &batch);
+    const int64_t count = HWY_MIN(step, panel.blocks - first);
+    BatchSolver<kAcross, Entry> solver(panel, first, count, &batch);
+    solver.Solve(soon);
+    solver.Finish(panel.outcome + first);
   }
 }
 
+template <class Entry>
 void SolvePanel(const ConditionedPanel &panel) {
-  if (panel.across) return SolveBatches<true>(panel);
-  SolveBatches<false>(panel);
+  if (panel.across) return SolveBatches<true, Entry>(panel);
+  SolveBatches<false, Entry>(panel);
 }
 
 void FillConditionedPanel(Kernels *table) {
-  table->conditioned_panel = SolvePanel;
+  table->conditioned_panel[0] = SolvePanel<float>;
+  table->conditioned_panel[1] = SolvePanel<double>;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -35,17 +35,18 @@ inline constexpr int64_t kRegisters = kLanes / kN;  // of virtual lanes
 template <class T>
 inline constexpr int64_t kLineOf = 64 / static_cast<int64_t>(sizeof(T));
 
-HWY_INLINE V Load(const double *p) {
-  return hn::LoadU(D(), p);
-}
-HWY_INLINE V Load(const float *p) {
-  return hn::PromoteTo(D(), hn::LoadU(DF(), p));
+// Elements as floats, of any register of them.
+template <class DT>
+HWY_INLINE hn::Vec<DT> LoadFloats(DT d, const float *p) {
+  return hn::LoadU(d, p);
 }
 
-HWY_INLINE V Load(const Bf16 *p) {
-  const auto words = hn::LoadU(DU16(), reinterpret_cast<const uint16_t *>(p));
-  const VU32 bits = hn::ShiftLeft<16>(hn::PromoteTo(DU32(), words));
-  return hn::PromoteTo(D(), hn::BitCast(DF(), bits));
+template <class DT>
+HWY_INLINE hn::Vec<DT> LoadFloats(DT d, const Bf16 *p) {
+  const hn::Rebind<uint16_t, DT> d16;
+  const hn::RebindToUnsigned<DT> du;
+  const auto words = hn::LoadU(d16, reinterpret_cast<const uint16_t *>(p));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, words)));
 }
 
 // From AVX2 on, processors convert f16 themselves.
@@ -59,27 +60,36 @@ HWY_INLINE V Load(const Bf16 *p) {
 #if SPK_NATIVE_F16
 using DF16 = hn::Rebind<hwy::float16_t, D>;
 
-HWY_INLINE V Load(const F16 *p) {
-  const auto half = hn::LoadU(DF16(), reinterpret_cast<const hwy::float16_t *>(p));
-  return hn::PromoteTo(D(), hn::PromoteTo(DF(), half));
+template <class DT>
+HWY_INLINE hn::Vec<DT> LoadFloats(DT d, const F16 *p) {
+  const hn::Rebind<hwy::float16_t, DT> d16;
+  return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t *>(p)));
 }
 #else
 // Exponent and mantissa moved into place read as the value times 2^-112, subnormals included;
 // infinities and NaN get their exponent afterwards.
-HWY_INLINE V Load(const F16 *p) {
-  const DU32 du;
-  const auto words = hn::LoadU(DU16(), reinterpret_cast<const uint16_t *>(p));
-  const VU32 half = hn::PromoteTo(du, words);
-  const VU32 magnitude = hn::And(half, hn::Set(du, 0x7fff));
-  const VU32 sign = hn::ShiftLeft<16>(hn::Xor(half, magnitude));
-  const VF scaled =
-      hn::Mul(hn::BitCast(DF(), hn::ShiftLeft<13>(magnitude)), hn::Set(DF(), 0x1p112f));
+template <class DT>
+HWY_INLINE hn::Vec<DT> LoadFloats(DT d, const F16 *p) {
+  const hn::Rebind<uint16_t, DT> d16;
+  const hn::RebindToUnsigned<DT> du;
+  const auto half = hn::PromoteTo(du, hn::LoadU(d16, reinterpret_cast<const uint16_t *>(p)));
+  const auto magnitude = hn::And(half, hn::Set(du, 0x7fff));
+  const auto sign = hn::ShiftLeft<16>(hn::Xor(half, magnitude));
+  const auto scaled = hn::Mul(hn::BitCast(d, hn::ShiftLeft<13>(magnitude)), hn::Set(d, 0x1p112f));
   const auto special = hn::Gt(magnitude, hn::Set(du, 0x7bff));
-  const VU32 bits =
+  const auto bits =
       hn::Or(hn::BitCast(du, scaled), hn::IfThenElseZero(special, hn::Set(du, 0x7f800000u)));
-  return hn::PromoteTo(D(), hn::BitCast(DF(), hn::Or(bits, sign)));
+  return hn::BitCast(d, hn::Or(bits, sign));
 }
 #endif
+
+HWY_INLINE V Load(const double *p) {
+  return hn::LoadU(D(), p);
+}
+template <class T>
+HWY_INLINE V Load(const T *p) {
+  return hn::PromoteTo(D(), LoadFloats(DF(), p));
+}
 
 // Where Highway has no instructions for it, it makes the largest float of what is beyond.
 HWY_INLINE VF ToFloat(V v) {
@@ -157,16 +167,18 @@ HWY_INLINE bool AllNormalFloats(V v) {
   return hn::AllTrue(d, hn::Or(normal, hn::Eq(magnitude, hn::Zero(d))));
 }
 
-HWY_INLINE void StoreWords(VU32 words, void *p) {
+template <class DU>
+HWY_INLINE void StoreWords(DU, hn::Vec<DU> words, void *p) {
   // Lanes hold 16-bit values; a saturating conversion keeps them.
-  const hn::Rebind<int32_t, D> di;
-  hn::StoreU(hn::DemoteTo(DU16(), hn::BitCast(di, words)), DU16(), static_cast<uint16_t *>(p));
+  const hn::RebindToSigned<DU> di;
+  const hn::Rebind<uint16_t, DU> d16;
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, words)), d16, static_cast<uint16_t *>(p));
 }
 
 // To nearest even, of the upper half of a float's bits.
-HWY_INLINE VU32 UpperHalf(VU32 bits) {
-  const DU32 du;
-  const VU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+template <class DU>
+HWY_INLINE hn::Vec<DU> UpperHalf(DU du, hn::Vec<DU> bits) {
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
   return hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
 }
 
@@ -176,12 +188,13 @@ inline HWY_NOINLINE void StoreAny(V v, Bf16 *p) {
   const VU32 magnitude = hn::And(bits, hn::Set(du, 0x7fffffffu));
   const VU32 quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40));
   const auto is_nan = hn::Gt(magnitude, hn::Set(du, 0x7f800000u));
-  StoreWords(hn::IfThenElse(is_nan, quiet, UpperHalf(bits)), p);
+  StoreWords(du, hn::IfThenElse(is_nan, quiet, UpperHalf(du, bits)), p);
 }
 
 HWY_INLINE void Store(V v, Bf16 *p) {
   if (HWY_UNLIKELY(!AllNormalFloats(v))) return StoreAny(v, p);
-  StoreWords(UpperHalf(hn::BitCast(DU32(), ToFloatOddNormal(v))), p);
+  const DU32 du;
+  StoreWords(du, UpperHalf(du, hn::BitCast(du, ToFloatOddNormal(v))), p);
 }
 
 #if !SPK_NATIVE_F16
@@ -206,7 +219,7 @@ inline HWY_NOINLINE void Store(V v, F16 *p) {
   // A NaN's payload is cut off, as by processors.
   const VU32 payload = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 0x3ff));
   half = hn::IfThenElse(is_nan, hn::Or(payload, hn::Set(du, 0x7e00)), half);
-  StoreWords(hn::Or(half, sign), p);
+  StoreWords(du, hn::Or(half, sign), p);
 }
 #else
 HWY_INLINE void Store(V v, F16 *p) {
@@ -216,53 +229,108 @@ HWY_INLINE void Store(V v, F16 *p) {
 }
 #endif
 
-// --- rows of any step, to doubles and back -----------------------------------------------------
+// --- rows of any step, to floats or doubles and back -------------------------------------------
+
+// Floats that were 16-bit numbers or are to be rounded to such: those in the middle of two are exact.
+template <class DT>
+HWY_INLINE void StoreFloats(DT d, hn::Vec<DT> v, float *p) {
+  hn::StoreU(v, d, p);
+}
+template <class DT>
+HWY_INLINE void StoreFloats(DT, hn::Vec<DT> v, Bf16 *p) {
+  const hn::RebindToUnsigned<DT> du;
+  StoreWords(du, UpperHalf(du, hn::BitCast(du, v)), p);
+}
+#if SPK_NATIVE_F16
+template <class DT>
+HWY_INLINE void StoreFloats(DT, hn::Vec<DT> v, F16 *p) {
+  const hn::Rebind<hwy::float16_t, DT> d16;
+  hn::StoreU(hn::DemoteTo(d16, v), d16, reinterpret_cast<hwy::float16_t *>(p));
+}
+#else
+HWY_INLINE void StoreFloats(DF, VF v, F16 *p) {
+  Store(hn::PromoteTo(D(), v), p);
+}
+#endif
+
+// Converts kN numbers; to fewer bits rounded once.
+template <class From, class To>
+HWY_INLINE void Convert(const From *from, To *to) {
+  if constexpr (sizeof(From) <= sizeof(float) && sizeof(To) <= sizeof(float)) {
+    StoreFloats(DF(), LoadFloats(DF(), from), to);
+  } else {
+    Store(Load(from), to);
+  }
+}
+
+// Converts kLanes numbers.
+template <class From, class To>
+HWY_INLINE void ConvertLanes(const From *from, To *to) {
+  // Floats fill registers that hold as many doubles only in half.
+  constexpr bool kFloats = sizeof(From) <= sizeof(float) && sizeof(To) <= sizeof(float);
+  if constexpr (kFloats && (SPK_NATIVE_F16 || !std::is_same_v<To, F16>)) {
+    const hn::CappedTag<float, kLanes> d;
+    for (int64_t i = 0; i < kLanes; i += static_cast<int64_t>(hn::MaxLanes(d))) {
+      StoreFloats(d, LoadFloats(d, from + i), to + i);
+    }
+  } else {
+    for (int64_t i = 0; i < kLanes; i += kN) Convert(from + i, to + i);
+  }
+}
+
+// Converts as many of n neighbours as fill registers, and returns how many.
+template <class From, class To>
+HWY_INLINE int64_t ConvertRegisters(const From *from, int64_t n, To *to) {
+  int64_t i = 0;
+  if (n % kLanes == 0) {
+    for (; i < n; i += kLanes) ConvertLanes(from + i, to + i);
+  } else {
+    for (; i + kN <= n; i += kN) Convert(from + i, to + i);
+  }
+  return i;
+}
+
+// Converts n numbers, `step` and `to_step` apart, from the `i`th on.
+template <class From, class To>
+HWY_INLINE void ConvertRest(const From *from, int64_t i, int64_t n, int64_t step, To *to,
+                            int64_t to_step) {
+  // Words gathered for a register would be waited for; scalars that C++ knows are not.
+  if constexpr (std::is_floating_point_v<From> && std::is_floating_point_v<To>) {
+    for (; i < n; ++i) to[i * to_step] = static_cast<To>(from[i * step]);
+  }
+  for (; i < n; i += kN) {
+    const int64_t left = HWY_MIN(n - i, kN);
+    HWY_ALIGN From in[kN] = {};
+    HWY_ALIGN To out[kN];
+    for (int64_t k = 0; k < left; ++k) in[k] = from[(i + k) * step];
+    Convert(in, out);
+    for (int64_t k = 0; k < left; ++k) to[(i + k) * to_step] = out[k];
+  }
+}
 
 // Processors do not look beyond a page of their own accord, and boxes are often about as wide.
 template <class T>
 inline constexpr int64_t kAhead = 4096 / sizeof(T);
 
-template <class T>
-HWY_INLINE void ToDoubles(const T *x, int64_t n, int64_t step, double *out, int64_t out_step) {
+// Elements to floats, if they are no wider, or doubles.
+template <class T, class To>
+HWY_INLINE void ReadRow(const T *x, int64_t n, int64_t step, To *out, int64_t out_step) {
   int64_t i = 0;
   if (step == 1 && out_step == 1) {
     for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
       hwy::Prefetch(x + i + kAhead<T>);
-      for (int64_t k = i; k < i + kLineOf<T>; k += kN) hn::StoreU(Load(x + k), D(), out + k);
+      ConvertRegisters(x + i, kLineOf<T>, out + i);
     }
-    for (; i + kN <= n; i += kN) hn::StoreU(Load(x + i), D(), out + i);
+    i += ConvertRegisters(x + i, n - i, out + i);
   }
-  // Words gathered for a register would be waited for; scalars that C++ knows are not.
-  if constexpr (std::is_floating_point_v<T>) {
-    for (; i < n; ++i) out[i * out_step] = static_cast<double>(x[i * step]);
-  }
-  for (; i < n; i += kN) {
-    const int64_t left = HWY_MIN(n - i, kN);
-    HWY_ALIGN T in[kN] = {};
-    HWY_ALIGN double values[kN];
-    for (int64_t k = 0; k < left; ++k) in[k] = x[(i + k) * step];
-    hn::Store(Load(in), D(), values);
-    for (int64_t k = 0; k < left; ++k) out[(i + k) * out_step] = values[k];
-  }
+  ConvertRest(x, i, n, step, out, out_step);
 }
 
-template <class T>
-HWY_INLINE void FromDoubles(const double *in, int64_t n, int64_t in_step, T *y, int64_t step) {
-  int64_t i = 0;
-  if (step == 1 && in_step == 1) {
-    for (; i + kN <= n; i += kN) Store(hn::LoadU(D(), in + i), y + i);
-  }
-  if constexpr (std::is_floating_point_v<T>) {
-    for (; i < n; ++i) y[i * step] = static_cast<T>(in[i * in_step]);
-  }
-  for (; i < n; i += kN) {
-    const int64_t left = HWY_MIN(n - i, kN);
-    HWY_ALIGN double values[kN] = {};
-    HWY_ALIGN T out[kN];
-    for (int64_t k = 0; k < left; ++k) values[k] = in[(i + k) * in_step];
-    Store(hn::Load(D(), values), out);
-    for (int64_t k = 0; k < left; ++k) y[(i + k) * step] = out[k];
-  }
+// And back.
+template <class From, class T>
+HWY_INLINE void WriteRow(const From *in, int64_t n, int64_t in_step, T *y, int64_t step) {
+  const int64_t i = step == 1 && in_step == 1 ? ConvertRegisters(in, n, y) : 0;
+  ConvertRest(in, i, n, in_step, y, step);
 }
 
 // --- registers that are not full --------------------------------------------------------------

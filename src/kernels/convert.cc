@@ -15,7 +15,7 @@ namespace HWY_NAMESPACE {
 
 template <class T>
 void ToDouble(const std::byte *from, int64_t n, int64_t step, double *out, int64_t out_step) {
-  ToDoubles(reinterpret_cast<const T *>(from), n, step, out, out_step);
+  ReadRow(reinterpret_cast<const T *>(from), n, step, out, out_step);
 }
 
 template <class T>
@@ -29,7 +29,7 @@ HWY_INLINE auto Rounded(V v) {
 
 template <class T>
 void FromDouble(const double *in, int64_t n, int64_t in_step, std::byte *to, int64_t step) {
-  FromDoubles(in, n, in_step, reinterpret_cast<T *>(to), step);
+  WriteRow(in, n, in_step, reinterpret_cast<T *>(to), step);
 }
 
 // Contiguous numbers, past the caches.
@@ -38,11 +38,11 @@ void StreamDoubles(const double *in, int64_t n, std::byte *to) {
   using DT = hn::Rebind<T, D>;
   T *y = reinterpret_cast<T *>(to);
   int64_t i = BeforeVector(y, kN, n);
-  FromDoubles(in, i, 1, y, 1);
+  WriteRow(in, i, 1, y, 1);
   for (; i + kN <= n; i += kN) {
     StorePastCaches(Rounded<T>(hn::LoadU(D(), in + i)), DT(), y + i);
   }
-  FromDoubles(in + i, n - i, 1, y + i, 1);
+  WriteRow(in + i, n - i, 1, y + i, 1);
   hwy::FlushStream();
 }
 

@@ -133,16 +133,17 @@ struct SecularSums {
   double slope;                 // sum q^2 / (r + nu)
 };
 
-// A box of elements in memory, and the same box as doubles in a panel (core/panel.h): rows of `n`.
+// A box of elements in memory, and the same box in a panel of floats or doubles (core/panel.h): rows
+// of `n`.
 struct BoxArgs {
   std::byte *x;        // element 0 of row 0
-  double *panel;       // the same element
+  void *panel;         // the same element
   int64_t n;           // elements in a row
   int64_t step;        // elements between neighbours of a row
-  int64_t panel_step;  // doubles between them
+  int64_t panel_step;  // entries between them
   int64_t rows;
   int64_t row_step;        // bytes between rows
-  int64_t panel_row_step;  // doubles between rows
+  int64_t panel_row_step;  // entries between rows
 };
 
 // Memory that is read soon: rows of `bytes`.
@@ -165,14 +166,14 @@ enum PanelOutcome : uint8_t {
 // Many blocks for the conditioned proximal operator, in a panel of weights and one of conditioners.
 // A block is `rows` rows of kLanes entries, or a lane of each of `rows` rows (`across`).
 struct ConditionedPanel {
-  double *w;  // becomes the result
-  const double *h;
+  void *w;  // becomes the result
+  const void *h;
   int64_t blocks;
   int64_t rows;
-  int64_t row_step;         // doubles between rows: kLanes, unless across
-  int64_t block_step;       // doubles between blocks; 1 if across
+  int64_t row_step;         // entries between rows: kLanes, unless across
+  int64_t block_step;       // entries between blocks; 1 if across
   bool across;              // blocks are then padded to a multiple of kLanes
-  bool wide;                // conditioners may leave the range of float
+  bool to_odd;              // results are floats that will be rounded once more, to fewer bits
   const double *threshold;  // [blocks]
   double tolerance;         // relative, of the root
   int max_iter;
@@ -301,11 +302,12 @@ struct Kernels {
   // The same to contiguous floats [0] or doubles [1], past the caches.
   void (*stream_doubles[2])(const double *in, int64_t n, std::byte *y);
   // Between memory and panels; `scatter` rounds once, to nearest even.
-  void (*gather[kDtypes])(const BoxArgs &args);
-  void (*scatter[kDtypes])(const BoxArgs &args);
+  // Panels of floats [0], but not of doubles' boxes, and of doubles [1].
+  void (*gather[kDtypes][2])(const BoxArgs &args);
+  void (*scatter[kDtypes][2])(const BoxArgs &args);
   // Are all numbers of these rows > 0 and finite? The panel is left alone.
   bool (*all_positive[kDtypes])(const BoxArgs &args);
-  void (*conditioned_panel)(const ConditionedPanel &panel);
+  void (*conditioned_panel[2])(const ConditionedPanel &panel);
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);

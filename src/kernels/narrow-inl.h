@@ -30,10 +30,7 @@ struct Narrow<Bf16> {
   static constexpr bool kInFloats = true;
   static constexpr int kCut = 16;  // bits of a float that have no room in the 16
 
-  static HWY_INLINE VN Load(const Bf16 *p) {
-    const auto words = hn::LoadU(hn::Rebind<uint16_t, DN>(), reinterpret_cast<const uint16_t *>(p));
-    return hn::BitCast(DN(), hn::ShiftLeft<16>(hn::PromoteTo(DNBits(), words)));
-  }
+  static HWY_INLINE VN Load(const Bf16 *p) { return LoadFloats(DN(), p); }
   // Of floats that are not in the middle of two numbers, nor NaN of which the last bits are set.
   static HWY_INLINE void Store(VN v, Bf16 *p) {
     const hn::Rebind<uint16_t, DN> d16;
@@ -97,9 +94,7 @@ struct Narrow<F16> {
   static constexpr int kCut = 13;
   using D16 = hn::Rebind<hwy::float16_t, DN>;
 
-  static HWY_INLINE VN Load(const F16 *p) {
-    return hn::PromoteTo(DN(), hn::LoadU(D16(), reinterpret_cast<const hwy::float16_t *>(p)));
-  }
+  static HWY_INLINE VN Load(const F16 *p) { return LoadFloats(DN(), p); }
   static HWY_INLINE void Store(VN v, F16 *p) {
     hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
   }

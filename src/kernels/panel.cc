@@ -1,5 +1,5 @@
-// Boxes of elements of any float dtype to panels of doubles and back, and the check of conditioners
-// on their bits.
+// Boxes of elements of any float dtype to panels of floats or doubles and back, and the check of
+// conditioners on their bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/panel.cc"
 #include <hwy/foreach_target.h>
@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -21,42 +22,42 @@ HWY_INLINE bool AreRegisters(const BoxArgs &args) {
   return args.step == 1 && args.panel_step == 1 && args.n % kN == 0;
 }
 
-// Short ones: ToDoubles reads so far ahead that it would be in another row.
-template <class T>
+// Short ones: ReadRow asks so far ahead that it would be in another row.
+template <class T, class Entry>
 HWY_NOINLINE void GatherRegisters(const BoxArgs &given) {
   const BoxArgs args = given;  // a copy that no store can change, as far as compilers know
   for (int64_t row = 0; row < args.rows; ++row) {
     const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
-    double *panel = args.panel + row * args.panel_row_step;
-    for (int64_t i = 0; i < args.n; i += kN) hn::StoreU(Load(x + i), D(), panel + i);
+    Entry *panel = static_cast<Entry *>(args.panel) + row * args.panel_row_step;
+    ConvertRegisters(x, args.n, panel);
   }
 }
 
-template <class T>
+template <class T, class Entry>
 HWY_NOINLINE void ScatterRegisters(const BoxArgs &given) {
   const BoxArgs args = given;
   for (int64_t row = 0; row < args.rows; ++row) {
     T *y = reinterpret_cast<T *>(args.x + row * args.row_step);
-    const double *panel = args.panel + row * args.panel_row_step;
-    for (int64_t i = 0; i < args.n; i += kN) Store(hn::LoadU(D(), panel + i), y + i);
+    const Entry *panel = static_cast<const Entry *>(args.panel) + row * args.panel_row_step;
+    ConvertRegisters(panel, args.n, y);
   }
 }
 
-template <class T>
+template <class T, class Entry>
 void Gather(const BoxArgs &args) {
-  if (AreRegisters(args) && args.n < kAhead<T>) return GatherRegisters<T>(args);
+  if (AreRegisters(args) && args.n < kAhead<T>) return GatherRegisters<T, Entry>(args);
   for (int64_t row = 0; row < args.rows; ++row) {
-    ToDoubles(reinterpret_cast<const T *>(args.x + row * args.row_step), args.n, args.step,
-              args.panel + row * args.panel_row_step, args.panel_step);
+    ReadRow(reinterpret_cast<const T *>(args.x + row * args.row_step), args.n, args.step,
+            static_cast<Entry *>(args.panel) + row * args.panel_row_step, args.panel_step);
   }
 }
 
-template <class T>
+template <class T, class Entry>
 void Scatter(const BoxArgs &args) {
-  if (AreRegisters(args)) return ScatterRegisters<T>(args);
+  if (AreRegisters(args)) return ScatterRegisters<T, Entry>(args);
   for (int64_t row = 0; row < args.rows; ++row) {
-    FromDoubles(args.panel + row * args.panel_row_step, args.n, args.panel_step,
-                reinterpret_cast<T *>(args.x + row * args.row_step), args.step);
+    WriteRow(static_cast<const Entry *>(args.panel) + row * args.panel_row_step, args.n,
+             args.panel_step, reinterpret_cast<T *>(args.x + row * args.row_step), args.step);
   }
 }
 
@@ -96,15 +97,21 @@ bool AllPositive(const BoxArgs &args) {
   return largest < kInfinity - 1;
 }
 
+template <class T, class Entry>
+void FillBoxes(int dtype, Kernels *table) {
+  constexpr bool kDoubles = std::is_same_v<Entry, double>;
+  table->gather[dtype][kDoubles] = Gather<T, Entry>;
+  table->scatter[dtype][kDoubles] = Scatter<T, Entry>;
+}
+
 void FillPanel(Kernels *table) {
-  table->gather[kF32] = Gather<float>;
-  table->gather[kF64] = Gather<double>;
-  table->gather[kF16] = Gather<F16>;
-  table->gather[kBf16] = Gather<Bf16>;
-  table->scatter[kF32] = Scatter<float>;
-  table->scatter[kF64] = Scatter<double>;
-  table->scatter[kF16] = Scatter<F16>;
-  table->scatter[kBf16] = Scatter<Bf16>;
+  FillBoxes<float, float>(kF32, table);
+  FillBoxes<F16, float>(kF16, table);
+  FillBoxes<Bf16, float>(kBf16, table);
+  FillBoxes<float, double>(kF32, table);
+  FillBoxes<double, double>(kF64, table);
+  FillBoxes<F16, double>(kF16, table);
+  FillBoxes<Bf16, double>(kBf16, table);
   table->all_positive[kF32] = AllPositive<uint32_t, 0x7f800000u>;
   table->all_positive[kF64] = AllPositive<uint64_t, 0x7ff0000000000000u>;
   table->all_positive[kF16] = AllPositive<uint16_t, 0x7c00>;

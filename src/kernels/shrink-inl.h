@@ -93,7 +93,7 @@ HWY_INLINE void StoreKept(const T *x, VU32 keep, T *y) {
   const DU32 du;
   if constexpr (sizeof(T) == sizeof(uint16_t)) {
     const auto words = hn::LoadU(DU16(), reinterpret_cast<const uint16_t *>(x));
-    StoreWords(hn::And(hn::PromoteTo(du, words), keep), y);
+    StoreWords(du, hn::And(hn::PromoteTo(du, words), keep), y);
   } else {
     const VU32 words = hn::LoadU(du, reinterpret_cast<const uint32_t *>(x));
     hn::StoreU(hn::And(words, keep), du, reinterpret_cast<uint32_t *>(y));

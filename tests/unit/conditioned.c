@@ -99,6 +99,130 @@ static void blocks_do_not_depend_on_their_neighbours(void **state) {
   }
 }
 
+/* Fills blocks of floats, in which no exponent leaves their range. */
+static void fill_floats(int64_t blocks, int64_t n, float *w, float *h, double *thresholds,
+                        uint64_t *state) {
+  double weights[kMostElements];
+  double metric[kMostElements];
+  for (int64_t b = 0; b < blocks; ++b) {
+    int kind = (int)(uniform(state) * kKinds);
+    if (kind == 4 || kind == 5) kind = 2;
+    fill_block(kind, weights, metric, n, thresholds + b, state);
+    for (int64_t i = 0; i < n; ++i) {
+      w[b * n + i] = (float)weights[i];
+      h[b * n + i] = (float)metric[i];
+    }
+  }
+}
+
+/* Float blocks where they are, into other memory, from every second element, and alone: the same
+ * bits. */
+static void check_float_batch(int64_t blocks, int64_t n, uint64_t seed) {
+  enum { kMost = kMostBlocks * kMostElements };
+  static float w[kMost], h[kMost], into[kMost], apart[2 * kMost], metric_apart[2 * kMost];
+  static double thresholds[kMostBlocks];
+  fill_floats(blocks, n, w, h, thresholds, &seed);
+  const int64_t count = blocks * n;
+  for (int64_t i = 0; i < 2 * count; ++i) {
+    apart[i] = w[i / 2];
+    metric_apart[i] = h[i / 2];
+  }
+  const spk_buffer limits = {thresholds, blocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,2)", (int)blocks, (int)n, (int)(2 * n));
+  spk_block *strided = blocks_of(SPK_F32, text, DIMS(1, n));
+  const spk_buffer wide_metric = {metric_apart, 2 * count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_soft_options wide = options_in(&wide_metric, 0, 64);
+  const spk_buffer wide_leaf = {apart, 2 * count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_soft_threshold(NULL, strided, &wide_leaf, NULL, 1, &limits, &wide, NULL));
+  spk_block_release(strided);
+
+  snprintf(text, sizeof text, "(%d,%d)", (int)blocks, (int)n);
+  spk_block *rows = blocks_of(SPK_F32, text, DIMS(1, n));
+  const spk_buffer metric = {h, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_soft_options options = options_in(&metric, 0, 64);
+  const spk_buffer leaf = {w, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer other = {into, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_soft_threshold(NULL, rows, &leaf, &other, 1, &limits, &options, NULL));
+  assert_ok(spk_block_soft_threshold(NULL, rows, &leaf, NULL, 1, &limits, &options, NULL));
+  spk_block_release(rows);
+  assert_memory_equal(w, into, (size_t)count * sizeof *w);
+  for (int64_t i = 0; i < count; ++i) assert_memory_equal(w + i, apart + 2 * i, sizeof *w);
+
+  const int64_t last = blocks - 1;
+  for (int64_t i = 0; i < n; ++i) w[i] = apart[2 * (last * n + i) + 1]; /* as it was */
+  const spk_buffer one = {w, n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer one_metric = {h + last * n, n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer limit = {thresholds + last, 1, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  shrink_blocks(one, one_metric, limit, n, 0, 64);
+  assert_memory_equal(w, into + last * n, (size_t)n * sizeof *w);
+}
+
+static void float_blocks_do_not_depend_on_where_they_lie(void **state) {
+  (void)state;
+  for (int64_t n = 2; n <= kMostElements; ++n) {
+    for (int64_t blocks = 2; blocks <= kMostBlocks; blocks += 5) {
+      check_float_batch(blocks, n, (uint64_t)(1000 * n + blocks));
+    }
+  }
+}
+
+/* Norms that sums of floats cannot tell from the threshold. */
+static void float_norms_next_to_the_threshold_are_told_apart(void **state) {
+  (void)state;
+  enum { kN = 64, kBlocks = 40 };
+  static float w[kBlocks * kN];
+  static float h[kBlocks * kN];
+  double thresholds[kBlocks];
+  uint64_t random = 13;
+  int64_t alive = 0;
+  for (int b = 0; b < kBlocks; ++b) {
+    long double squares = 0;
+    for (int i = b * kN; i < (b + 1) * kN; ++i) {
+      w[i] = (float)(uniform(&random) - 0.5);
+      h[i] = (float)exp2(4 * uniform(&random));
+      const long double product = (long double)w[i] * h[i];
+      squares += product * product;
+    }
+    const double apart = ldexp(b % 2 ? 1 : -1, -12 - b / 2 % 20 * 2);
+    thresholds[b] = (double)(sqrtl(squares) * (1 + (long double)apart));
+    if (apart < 0) ++alive;
+  }
+  const spk_report report = shrink_blocks(F32(w), F32(h), F64(thresholds), kN, 0, 64);
+  assert_int_equal(report.achieved, alive);
+  for (int i = 0; i < kBlocks * kN; ++i) assert_true((w[i] != 0) == (i / kN % 2 == 0));
+}
+
+/* A NaN's bits stay, whether its block is a row, where others are solved beside it, or a column,
+ * which shares registers with others. */
+static void blocks_with_nan_keep_every_bit(void **state) {
+  (void)state;
+  enum { kSide = 32, kCount = kSide * kSide };
+  const uint32_t signaling = 0xff8c08bfu;
+  static float w[kCount];
+  static float h[kCount];
+  double threshold[] = {2};
+  for (int columns = 0; columns < 2; ++columns) {
+    for (int i = 0; i < kCount; ++i) {
+      w[i] = 1;
+      h[i] = (float)(1 + i % 3);
+    }
+    memcpy(&w[5 * kSide + 7], &signaling, sizeof signaling);
+    spk_block *block =
+        blocks_of(SPK_F32, "(32,32)", DIMS(columns ? kSide : 1, columns ? 1 : kSide));
+    const spk_buffer metric = F32(h);
+    const spk_soft_options options = options_in(&metric, 0, 64);
+    assert_ok(
+        spk_block_soft_threshold(NULL, block, &F32(w), NULL, 1, &F64(threshold), &options, NULL));
+    spk_block_release(block);
+    assert_memory_equal(&w[5 * kSide + 7], &signaling, sizeof signaling);
+    for (int i = 0; i < kCount; ++i) {
+      const bool stays = columns ? i % kSide == 7 : i / kSide == 5;
+      if (i != 5 * kSide + 7) assert_true(stays ? w[i] == 1 : w[i] < 1);
+    }
+  }
+}
+
 /* One element has the norm in the metric, another the norm without: their quotient is no guide to
  * the root, and the way back from it must not leave a trace. */
 static void a_start_far_above_the_root_does_no_harm(void **state) {
@@ -141,6 +265,38 @@ static void powers_of_two_pass_through(void **state) {
     shrink_blocks(F64(given_w), F64(given_h), F64(given_threshold), kN, 0, 64);
     for (int i = 0; i < kBlocks * kN; ++i) {
       assert_true(given_w[i] == ldexp(plain[i], powers[p][1]));
+    }
+  }
+}
+
+/* The same for floats, whose fourth powers would leave their range. */
+static void powers_of_two_pass_through_floats(void **state) {
+  (void)state;
+  enum { kN = 64, kBlocks = 24 };
+  static float h[kBlocks * kN], w[kBlocks * kN], given_h[kBlocks * kN], given_w[kBlocks * kN];
+  static float plain[kBlocks * kN];
+  double threshold[kBlocks], given_threshold[kBlocks];
+  uint64_t random = 12;
+  for (int b = 0; b < kBlocks; ++b) {
+    for (int i = b * kN; i < (b + 1) * kN; ++i) {
+      w[i] = (float)(uniform(&random) - 0.5);
+      h[i] = (float)exp2(4 * uniform(&random));
+    }
+    threshold[b] = 1e-3 + uniform(&random) * 8;
+  }
+  memcpy(plain, w, sizeof w);
+  shrink_blocks(F32(plain), F32(h), F64(threshold), kN, 0, 64);
+  const int powers[][2] = {{100, 0}, {-100, 0}, {60, -20}, {-60, 20}, {-30, -10}};
+  for (int64_t p = 0; p < COUNT(powers); ++p) {
+    for (int i = 0; i < kBlocks * kN; ++i) {
+      given_h[i] = ldexpf(h[i], powers[p][0]);
+      given_w[i] = ldexpf(w[i], powers[p][1]);
+    }
+    const int both = powers[p][0] + powers[p][1];
+    for (int b = 0; b < kBlocks; ++b) given_threshold[b] = ldexp(threshold[b], both);
+    shrink_blocks(F32(given_w), F32(given_h), F64(given_threshold), kN, 0, 64);
+    for (int i = 0; i < kBlocks * kN; ++i) {
+      assert_true(given_w[i] == ldexpf(plain[i], powers[p][1]));
     }
   }
 }
@@ -286,8 +442,12 @@ static void conditioners_at_the_ends_of_the_range_are_accepted(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(blocks_do_not_depend_on_their_neighbours),
+      TEST(float_blocks_do_not_depend_on_where_they_lie),
+      TEST(float_norms_next_to_the_threshold_are_told_apart),
+      TEST(blocks_with_nan_keep_every_bit),
       TEST(a_start_far_above_the_root_does_no_harm),
       TEST(powers_of_two_pass_through),
+      TEST(powers_of_two_pass_through_floats),
       TEST(columns_and_permuted_views_shrink),
       TEST(elements_of_any_kind_stand_anywhere),
       TEST(products_next_to_the_threshold_are_told_apart),

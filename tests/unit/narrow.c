@@ -285,6 +285,78 @@ static void soft_thresholds_of_elements_are_rounded_once(void **state) {
   }
 }
 
+/* What a conditioned threshold leaves of blocks in which all conditioners are the same: `left` of
+ * every element, up to an error far below that of a float. Blocks that are not finite stay. */
+static void check_left(const format *f, shape of, const long double *left, const uint16_t *words) {
+  const long double error = 0x1p-40L;
+  for (int i = 0; i < kWords; ++i) {
+    const uint16_t word = (uint16_t)i;
+    if (!is_in_a_block(of, i) || isnan(left[block_of(of, i)])) {
+      assert_int_equal(words[i], word);
+      continue;
+    }
+    const long double exact = value_of(f, word) * left[block_of(of, i)];
+    const uint16_t least = word_of(f, exact * (1 - error));
+    const uint16_t most = word_of(f, exact * (1 + error));
+    if (words[i] == least || words[i] == most) continue;
+    print_error("%s word 0x%04x, of which %La is left: got 0x%04x, expected 0x%04x\n",
+                f->dtype == SPK_F16 ? "f16" : "bf16", i, left[block_of(of, i)], words[i], least);
+    fail();
+  }
+}
+
+/* Thresholds that leave `share` of each block; their norms are in `norms`. */
+static void check_metric(const format *f, shape of, double share, const long double *norms) {
+  static uint16_t words[kWords];
+  static uint16_t metric[kWords];
+  static double thresholds[kMostBlocks];
+  static long double left[kMostBlocks];
+  const double h = 1.5;
+  for (int i = 0; i < kWords; ++i) {
+    words[i] = (uint16_t)i;
+    metric[i] = word_of(f, h);
+  }
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,%d)", kRows, columns_of(of), kRow, step_of(of));
+  spk_block *block = blocks_of(f->dtype, text, DIMS(of.rows, of.width));
+  const int64_t blocks = spk_block_numblk(block);
+  for (int64_t b = 0; b < blocks; ++b) {
+    const bool finite = isfinite(norms[b]);
+    thresholds[b] = finite ? (double)(h * norms[b] * (1 - (long double)share)) : 1.0;
+    left[b] = finite && norms[b] > 0 ? 1 - thresholds[b] / (h * norms[b]) : finite ? 1.0L : NAN;
+  }
+  const spk_buffer conditioners = {metric, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer limits = {thresholds, blocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.conditioners = &conditioners;
+  options.atol = 0;
+  options.max_iter = 64;
+  const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &limits, &options, NULL));
+  spk_block_release(block);
+  check_left(f, of, left, words);
+}
+
+/* Shares that bring elements near the middle of two numbers: a float between would lie in it. */
+static void thresholds_in_a_metric_are_rounded_once(void **state) {
+  (void)state;
+  static long double norms[kMostBlocks];
+  static const double shares[] = {0.5, 0.75, 0.75 + 0x1p-31, 0.75 - 0x1p-31, 0.625 + 0x1p-30, 0.9};
+  for (int64_t c = 0; c < COUNT(kFormats) * COUNT(kShapes); ++c) {
+    const format *f = &kFormats[c % COUNT(kFormats)];
+    const shape of = kShapes[c / COUNT(kFormats)];
+    for (int b = 0; b < kMostBlocks; ++b) norms[b] = 0;
+    for (int i = 0; i < kWords; ++i) {
+      if (!is_in_a_block(of, i)) continue;
+      const bool is_nan = is_nan_word(f, (uint16_t)i);
+      const long double w = is_nan ? (long double)NAN : value_of(f, (uint16_t)i);
+      norms[block_of(of, i)] += w * w;
+    }
+    for (int b = 0; b < kMostBlocks; ++b) norms[b] = sqrtl(norms[b]);
+    for (int64_t s = 0; s < COUNT(shares); ++s) check_metric(f, of, shares[s], norms);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(numbers_and_words_belong_together),
@@ -292,6 +364,7 @@ int main(void) {
       TEST(products_with_narrow_factors_are_rounded_once),
       TEST(products_near_ties_are_rounded_once),
       TEST(soft_thresholds_of_elements_are_rounded_once),
+      TEST(thresholds_in_a_metric_are_rounded_once),
   };
   return exit_code(cmocka_run_group_tests_name("narrow", tests, NULL, NULL));
 }
