@@ -22,25 +22,33 @@ HWY_INLINE bool AreRegisters(const BoxArgs &args) {
   return args.step == 1 && args.panel_step == 1 && args.n % kN == 0;
 }
 
-// Short ones: ReadRow asks so far ahead that it would be in another row.
-template <class T, class Entry>
-HWY_NOINLINE void GatherRegisters(const BoxArgs &given) {
-  const BoxArgs args = given;  // a copy that no store can change, as far as compilers know
+// Calls convert(x, n, entries) for rows of n elements.
+template <class T, class Entry, class Convert>
+HWY_INLINE void ForEachRow(const BoxArgs args, int64_t n, Convert convert) {
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T *x = reinterpret_cast<const T *>(args.x + row * args.row_step);
-    Entry *panel = static_cast<Entry *>(args.panel) + row * args.panel_row_step;
-    ConvertRegisters(x, args.n, panel);
+    convert(reinterpret_cast<T *>(args.x + row * args.row_step), n,
+            static_cast<Entry *>(args.panel) + row * args.panel_row_step);
   }
 }
 
+// The same; n is a constant if a row is a cache line.
+template <class T, class Entry, class Convert>
+HWY_INLINE void ForEachShortRow(const BoxArgs &args, Convert convert) {
+  if (args.n == kLineOf<T>) return ForEachRow<T, Entry>(args, kLineOf<T>, convert);
+  ForEachRow<T, Entry>(args, args.n, convert);
+}
+
+// Short rows: ReadRow asks so far ahead that it would be in another row.
 template <class T, class Entry>
-HWY_NOINLINE void ScatterRegisters(const BoxArgs &given) {
-  const BoxArgs args = given;
-  for (int64_t row = 0; row < args.rows; ++row) {
-    T *y = reinterpret_cast<T *>(args.x + row * args.row_step);
-    const Entry *panel = static_cast<const Entry *>(args.panel) + row * args.panel_row_step;
-    ConvertRegisters(panel, args.n, y);
-  }
+HWY_NOINLINE void GatherRegisters(const BoxArgs &args) {
+  ForEachShortRow<T, Entry>(
+      args, [](const T *x, int64_t n, Entry *panel) HWY_ATTR { ConvertRegisters(x, n, panel); });
+}
+
+template <class T, class Entry>
+HWY_NOINLINE void ScatterRegisters(const BoxArgs &args) {
+  ForEachShortRow<T, Entry>(
+      args, [](T *y, int64_t n, const Entry *panel) HWY_ATTR { ConvertRegisters(panel, n, y); });
 }
 
 template <class T, class Entry>
