@@ -4,8 +4,8 @@
 // climbs to the root from any lower bound, as in trust-region methods (Conn, Gould and Toint, 2000,
 // section 7.3).
 //
-// Blocks are solved many at a time, in panels of floats or doubles. What is too large for a panel, or too
-// extreme, is solved block by block (conditioned_block.cc).
+// Blocks are solved many at a time, in panels of floats or doubles. What is too large for a panel,
+// or too extreme, is solved block by block (conditioned_block.cc).
 #include <algorithm>
 
 #include "base/dtype.h"

@@ -58,11 +58,14 @@ Nest box_nest(const Rect &rect, const Extents &grid_step, const Extents &block_e
   return nest;
 }
 
-// Does a box lie in memory as in a panel? `nest` is of the first leaf.
-bool is_panel(const Grid &grid, const Nest &nest, const PanelLayout &layout) {
+// Does a box lie in memory, by these steps, as in a panel?
+bool is_panel(const Grid &grid, const Rect &rect, const Extents &grid_step,
+              const Extents &block_step, const PanelLayout &layout) {
+  const GridLeaf &leaf = grid.leaves[0];
   const int64_t size = layout.entry_size();
-  return grid.leaves.size() == 1 && size_of(grid.leaves[0].dtype) == size && !layout.has_padding &&
-         nest[0].extent == layout.size && nest[0].step[0] == size && nest[0].step[1] == size;
+  if (grid.leaves.size() > 1 || size_of(leaf.dtype) != size || layout.has_padding) return false;
+  const Nest nest = box_nest(rect, grid_step, leaf.block, block_step, layout);
+  return nest[0].extent == layout.size && nest[0].step[0] == size && nest[0].step[1] == size;
 }
 
 // Elements of a box of blocks, or of a part of each, as they lie in memory.
@@ -100,8 +103,8 @@ void for_each_box(const Nest &nest, const Operand &x, const Operand &panel, Kern
 
 }  // namespace
 
-PanelLayout::PanelLayout(const Grid &grid, int64_t blocks, bool are_doubles)
-    : doubles(are_doubles), across(lies_across(grid)) {
+PanelLayout::PanelLayout(const Grid &grid, int64_t blocks, bool of_doubles)
+    : doubles(of_doubles), across(lies_across(grid)) {
   const int64_t numel_per_block = grid.numel_per_block;
   const int64_t padded = round_up(across ? blocks : numel_per_block);
   rows = across ? numel_per_block : padded / kLanes;
@@ -136,14 +139,14 @@ void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
 
 const std::byte *panel_of_read(const Grid &grid, const Rect &rect, const PanelLayout &layout) {
   const GridLeaf &leaf = grid.leaves[0];
-  const Nest nest = box_nest(rect, leaf.grid_x, leaf.block, leaf.block_x, layout);
-  return is_panel(grid, nest, layout) ? leaf.x + dot(rect.low, leaf.grid_x) : nullptr;
+  const bool is = is_panel(grid, rect, leaf.grid_x, leaf.block_x, layout);
+  return is ? leaf.x + dot(rect.low, leaf.grid_x) : nullptr;
 }
 
 std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayout &layout) {
   const GridLeaf &leaf = grid.leaves[0];
-  const Nest nest = box_nest(rect, leaf.grid_y, leaf.block, leaf.block_y, layout);
-  return is_panel(grid, nest, layout) ? leaf.y + dot(rect.low, leaf.grid_y) : nullptr;
+  const bool is = is_panel(grid, rect, leaf.grid_y, leaf.block_y, layout);
+  return is ? leaf.y + dot(rect.low, leaf.grid_y) : nullptr;
 }
 
 ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead) {

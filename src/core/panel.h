@@ -10,11 +10,11 @@ namespace spk {
 // Where entry e of block b lies: at b * block_step + e * element_step.
 struct PanelLayout {
   // For `blocks` blocks of the grid.
-  PanelLayout(const Grid &grid, int64_t blocks, bool doubles);
+  PanelLayout(const Grid &grid, int64_t blocks, bool of_doubles);
 
   int64_t entry_size() const { return doubles ? sizeof(double) : sizeof(float); }
 
-  bool doubles;      // entries are; else they are floats
+  bool doubles;      // entries are doubles; else floats
   bool across;       // kLanes blocks lie across a row of kLanes entries; else one along it
   int64_t rows;      // of kLanes entries, of one block or of kLanes blocks
   int64_t row_step;  // entries between them
@@ -31,8 +31,7 @@ void gather_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
 void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
                    const PanelLayout &layout, std::byte *panel);
 
-// Where the elements of a box that are read, or written, lie in memory as in a panel; NULL if they do
-// not.
+// Where the elements of a box are read, or written, if they lie in memory as in a panel; else NULL.
 const std::byte *panel_of_read(const Grid &grid, const Rect &rect, const PanelLayout &layout);
 std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayout &layout);
 

@@ -41,6 +41,8 @@ inline constexpr int kMoments = 4;
 
 // Sums of floats between the inverse of this and this lost nothing to the range of float.
 inline constexpr double kFloatRange = 0x1p100;
+// What squares of floats below their range lose of a norm, 2^13 of 2^-149, is far below this.
+inline constexpr double kSmallNorm = 0x1p-40;
 
 // Conditioners and thresholds between the inverse of this and this, and weights of a norm up to it,
 // keep all sums here in the range of double: c^2 h^2 <= 2^900, ||x|| >= low t > 2^-342. All of f32
@@ -48,7 +50,7 @@ inline constexpr double kFloatRange = 0x1p100;
 inline constexpr double kRange = 0x1p150;
 
 // Registers of floats that hold no more than the virtual lanes.
-using DNear = hn::CappedTag<float, kLanes>;
+using DFloats = hn::CappedTag<float, kLanes>;
 template <class DT>
 inline constexpr int64_t kLanesIn = static_cast<int64_t>(hn::MaxLanes(DT()));
 
@@ -58,7 +60,7 @@ HWY_INLINE V LoadLanes(D, const double *p) {
 HWY_INLINE V LoadLanes(D, const float *p) {
   return Load(p);
 }
-HWY_INLINE hn::Vec<DNear> LoadLanes(DNear d, const float *p) {
+HWY_INLINE hn::Vec<DFloats> LoadLanes(DFloats d, const float *p) {
   return hn::LoadU(d, p);
 }
 
@@ -85,8 +87,8 @@ struct Batch {
   Scalars outcome;    // PanelOutcome, as a number
   Scalars unsure;     // 1 while it is not known what becomes of the block
   Scalars climbing;   // 1 while the root is being sought
-  HWY_ALIGN float near_unit[kMostBlocks];
-  HWY_ALIGN float near_nu[kMostBlocks];
+  HWY_ALIGN float float_unit[kMostBlocks];
+  HWY_ALIGN float float_nu[kMostBlocks];
   Scalars moment[kMoments];
   Partials partial[kMoments];  // of blocks along rows
 };
@@ -135,8 +137,8 @@ HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Term term) {
   return hn::Add(total, lost);
 }
 
-// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group, with
-// conditioners times `unit`.
+// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group, for
+// conditioners h times `unit`.
 template <class DT, class Entry>
 HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
                                 int64_t row_step, hn::Vec<DT> unit, hn::Vec<DT> *sums) {
@@ -190,10 +192,10 @@ HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, int64_t 
 HWY_INLINE void StoreLanes(V sum, int64_t r, double *lanes) {
   hn::StoreU(sum, D(), lanes + r * kN);
 }
-HWY_INLINE void StoreLanes(hn::Vec<DNear> sum, int64_t r, double *lanes) {
-  constexpr int64_t kCount = kLanesIn<DNear>;
+HWY_INLINE void StoreLanes(hn::Vec<DFloats> sum, int64_t r, double *lanes) {
+  constexpr int64_t kCount = kLanesIn<DFloats>;
   HWY_ALIGN float floats[kCount];
-  hn::Store(sum, DNear(), floats);
+  hn::Store(sum, DFloats(), floats);
   for (int64_t i = 0; i < kCount; i += kN) {
     hn::StoreU(Load(floats + i), D(), lanes + r * kCount + i);
   }
@@ -284,8 +286,8 @@ HWY_INLINE bool IsAsked(const double *asked, int64_t group) {
   return !hn::AllFalse(D(), hn::Gt(most, hn::Zero(D())));
 }
 
-// Where sums over the elements of groups go: out[kind] has one for each of kLanes blocks of a group,
-// or kPartials for its one block.
+// The sums over a group's elements. out[kind] has one for each of its kLanes blocks, or kPartials
+// for its one block; `of_register(r, sums)` are those of a register.
 template <bool kAcross, class DT, class OfRegister>
 HWY_INLINE void SumGroup(DT, int64_t group, double *const *out, OfRegister of_register) {
   HWY_ALIGN hn::TFromD<DT> lanes[kMoments][kLanes];
@@ -304,8 +306,8 @@ HWY_INLINE void SumGroup(DT, int64_t group, double *const *out, OfRegister of_re
   for (int k = 0; k < kMoments; ++k) FoldHalves(lanes[k], out[k] + group * kPartials);
 }
 
-// Sums over the elements of groups that are asked for. `of_register(w, h, number, sums)` are those of
-// a register; each block has a number.
+// The same for all groups that are asked for. `of_register(w, h, number, sums)` are those of a
+// register; each block has a number.
 template <bool kAcross, class DT, class Entry, class OfRegister>
 HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT> *numbers,
                           const double *asked, double *const *out, ReadAhead *soon,
@@ -347,14 +349,15 @@ HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<
           HWY_ATTR { MomentsOfRegister(d, w, h, groups.rows, row_step, nus, sums); });
 }
 
-// So that rounding once more, to 16 bits, is right: a float with so many bits of 0 that it may lie in
-// the middle of two such numbers is rounded to odd.
+// So that rounding once more, to 16 bits, is right: a float that may lie in the middle of two such
+// numbers is rounded to odd. The last 12 bits of such a one are 0: f16 has room for 13 less than a
+// float, bf16 and all subnormals for fewer yet.
 HWY_INLINE void StoreOdd(V v, float *p) {
   const DU32 du;
   VU32 bits = hn::BitCast(du, ToFloat(v));
-  const auto short_of_bits = hn::Eq(hn::And(bits, hn::Set(du, 0xfff)), hn::Zero(du));
-  const auto is_zero = hn::Eq(bits, hn::Zero(du));
-  if (HWY_UNLIKELY(!hn::AllFalse(du, hn::AndNot(is_zero, short_of_bits)))) bits = ToFloatOdd(v);
+  const auto ends_in_zeros = hn::Eq(hn::And(bits, hn::Set(du, 0xfff)), hn::Zero(du));
+  const auto is_zero = hn::Eq(hn::ShiftLeft<1>(bits), hn::Zero(du));
+  if (HWY_UNLIKELY(!hn::AllFalse(du, hn::AndNot(is_zero, ends_in_zeros)))) bits = ToFloatOdd(v);
   hn::StoreU(hn::BitCast(DF(), bits), DF(), p);
 }
 
@@ -452,20 +455,29 @@ HWY_NOINLINE void FindRanges(const Groups<Entry> &groups, double *in_range) {
   }
 }
 
-// Did sums of floats stay in their range?
+// Did sums of floats stay below the end of their range? Not if one is NaN.
+HWY_INLINE M AreBelowRangeOfFloat(int64_t r, const Batch &batch) {
+  V sum = batch.moment[0].Load(r);
+  for (int k = 1; k < kMoments; ++k) sum = hn::Add(sum, batch.moment[k].Load(r));
+  return hn::Le(sum, hn::Set(D(), kFloatRange));
+}
+
+// Did they stay in it?
 HWY_INLINE M AreInRangeOfFloat(int64_t r, const Batch &batch) {
   V least = batch.moment[0].Load(r);
-  V most = least;
-  V sum = least;
-  for (int k = 1; k < kMoments; ++k) {
-    const V moment = batch.moment[k].Load(r);
-    least = hn::Min(least, moment);
-    most = hn::Max(most, moment);
-    sum = hn::Add(sum, moment);  // NaN, if one is: minima and maxima may lose it
-  }
-  return hn::And(hn::And(hn::Ge(least, hn::Set(D(), 1.0 / kFloatRange)),
-                         hn::Le(most, hn::Set(D(), kFloatRange))),
-                 hn::Eq(sum, sum));
+  for (int k = 1; k < kMoments; ++k) least = hn::Min(least, batch.moment[k].Load(r));
+  return hn::And(hn::Ge(least, hn::Set(D(), 1.0 / kFloatRange)), AreBelowRangeOfFloat(r, batch));
+}
+
+// Is the outcome that sums of floats tell certain? A norm that is small, or 0, is so up to what its
+// squares lost below the range, and dies all the same.
+HWY_INLINE M IsSureInFloats(int64_t r, V norm, V threshold, V outcome, const Batch &batch) {
+  const M told = hn::And(AreInRangeOfFloat(r, batch), hn::Ne(outcome, Number(kPanelUnsolved)));
+  const M small = hn::And(hn::Lt(norm, hn::Set(D(), kSmallNorm)),
+                          hn::Gt(threshold, hn::Set(D(), 2 * kSmallNorm)));
+  const M dies =
+      hn::And(hn::And(small, AreBelowRangeOfFloat(r, batch)), hn::Eq(outcome, Number(kPanelDead)));
+  return hn::Or(told, dies);
 }
 
 // Decides what needs no root, and finds a start and bounds for the rest.
@@ -476,8 +488,8 @@ HWY_INLINE M AreInRangeOfFloat(int64_t r, const Batch &batch) {
 // D = 3 V / (2 (R - 1)), which is 1 for h that hardly differ; f = N / t is a quadratic equation.
 // The bounds (N / t - 1) / R <= z <= N / t - 1 hold for any h.
 //
-// `kNear`: the sums are of floats, and blocks of which they tell nothing for certain stay unsure.
-template <bool kNear>
+// `kInFloats`: the sums are of floats; blocks of which they tell nothing for certain stay unsure.
+template <bool kInFloats>
 HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   const V zero = hn::Zero(D());
   const V one = hn::Set(D(), 1.0);
@@ -514,7 +526,7 @@ HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   const M asked = hn::Gt(batch->unsure.Load(r), zero);
   const V to_nu = hn::Mul(inverse_rms, unit);
   batch->nu.Update(r, asked, hn::Mul(hn::Min(hn::Max(z, least), excess), to_nu));
-  // Factors of 2, because the excess may have lost bits.
+  // Factors of 2, because the excess may have lost bits, and in floats the slope, too.
   batch->low.Update(r, asked, hn::Mul(least, hn::Mul(to_nu, hn::Set(D(), 0.5))));
   batch->high.Update(r, asked, hn::Mul(excess, hn::Mul(to_nu, hn::Set(D(), 2.0))));
 
@@ -523,9 +535,9 @@ HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
       hn::And(hn::Le(weights, hn::Set(D(), kRange * kRange)), hn::Gt(in_range, zero));
   const M plain = hn::And(plain_weights, hn::And(hn::Ge(threshold, hn::Set(D(), 1.0 / kRange)),
                                                  hn::Le(threshold, hn::Set(D(), kRange))));
-  // Nearer to the threshold than this, a norm is compared to the last bit. Sums of floats are exact
-  // to 2^-19 or so.
-  constexpr double kDoubt = kNear ? 0x1p-16 : 0x1p-40;
+  // Nearer to the threshold than this, a norm is compared to the last bit. In floats, the
+  // compensated sum of products is exact to 2^-19.
+  constexpr double kDoubt = kInFloats ? 0x1p-16 : 0x1p-40;
   const M below = hn::And(plain, hn::Lt(tau, hn::Set(D(), 1.0 - kDoubt)));
   const M above = hn::And(plain, hn::Gt(tau, hn::Set(D(), 1.0 + kDoubt)));
   const M number = hn::Eq(weights, weights);
@@ -537,10 +549,7 @@ HWY_INLINE void StartRegister(int64_t r, V in_range, Batch *batch) {
   outcome = hn::IfThenElse(unchanged, Number(kPanelUnchanged), outcome);
   batch->outcome.Update(r, asked, outcome);
   M sure = asked;
-  if constexpr (kNear) {
-    sure = hn::And(sure,
-                   hn::And(AreInRangeOfFloat(r, *batch), hn::Ne(outcome, Number(kPanelUnsolved))));
-  }
+  if constexpr (kInFloats) sure = hn::And(asked, IsSureInFloats(r, norm, t, outcome, *batch));
   batch->climbing.Update(r, sure, hn::IfThenElseZero(above, one));
   batch->unsure.Update(r, sure, zero);
 }
@@ -589,7 +598,7 @@ HWY_INLINE Step StepOf(int64_t r, V nu, const Batch &batch) {
 }
 
 // One step towards the root from sums of floats, in lanes that climb.
-HWY_INLINE void NearStepRegister(int64_t r, Batch *batch) {
+HWY_INLINE void FloatStepRegister(int64_t r, Batch *batch) {
   const V nu = batch->nu.Load(r);
   const Step step = StepOf(r, nu, *batch);
   const V next =
@@ -667,9 +676,9 @@ class BatchSolver {
   // Reads ahead for weights, then for conditioners.
   HWY_INLINE void Solve(ReadAhead *soon) {
     if constexpr (std::is_same_v<Entry, float>) {
-      Start<true>(DNear(), &soon[0]);
+      Start<true>(DFloats(), &soon[0]);
       if (IsAny(batch_->unsure, registers_)) Start<false>(D(), nullptr);
-      NearStep(&soon[1]);
+      FloatStep(&soon[1]);
       Climb(nullptr);
     } else {
       Start<false>(D(), &soon[0]);
@@ -679,18 +688,22 @@ class BatchSolver {
 
   HWY_INLINE void Finish(PanelOutcome *outcome) {
     for (int64_t r = 0; r < registers_; ++r) SettleRegister(r, batch_);
-    if (std::is_same_v<Entry, float> && panel_.to_odd) {
-      ShrinkGroups<kAcross, std::is_same_v<Entry, float>>(groups_, batch_->nu.of,
-                                                          batch_->outcome.of);
-    } else {
-      ShrinkGroups<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
-    }
+    Shrink();
     for (int64_t b = 0; b < count_; ++b) {
       outcome[b] = static_cast<PanelOutcome>(batch_->outcome.of[b]);
     }
   }
 
  private:
+  HWY_INLINE void Shrink() {
+    if constexpr (std::is_same_v<Entry, float>) {
+      if (panel_.to_odd) {
+        return ShrinkGroups<kAcross, true>(groups_, batch_->nu.of, batch_->outcome.of);
+      }
+    }
+    ShrinkGroups<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
+  }
+
   static HWY_INLINE Groups<Entry> GroupsOf(const ConditionedPanel &panel, int64_t first,
                                            int64_t count) {
     constexpr int64_t kWidth = kAcross ? kLanes : 1;  // blocks in a group
@@ -703,41 +716,40 @@ class BatchSolver {
             panel.row_step};
   }
 
-  // Powers of two that bring the conditioners of a block near 1, as far as its first one tells: with
-  // their fourth powers, floats would soon be beyond their range.
-  HWY_INLINE void TakeUnits(DNear) {
+  // Powers of two that bring the conditioners of a block near 1, as far as its first one tells:
+  // with their fourth powers, floats would soon be beyond their range.
+  HWY_INLINE void TakeUnits(DFloats) {
+    constexpr uint32_t kExponent = 0x7f800000u;
+    constexpr uint32_t kMost = 253u << 23;  // its inverse is no subnormal
     for (int64_t b = 0; b < count_; ++b) {
-      const auto first = static_cast<float>(groups_.h[b * panel_.block_step]);
-      constexpr uint32_t kExponent = 0x7f800000u;
+      const float first = groups_.h[b * panel_.block_step];
       const uint32_t exponent = std::bit_cast<uint32_t>(first) & kExponent;
-      batch_->near_unit[b] = std::bit_cast<float>((254u << 23) - exponent);
-      batch_->unit.of[b] = static_cast<double>(batch_->near_unit[b]);
+      batch_->float_unit[b] = std::bit_cast<float>((254u << 23) - std::min(exponent, kMost));
+      batch_->unit.of[b] = static_cast<double>(batch_->float_unit[b]);
     }
   }
   HWY_INLINE void TakeUnits(D) {
     for (int64_t r = 0; r < registers_; ++r) batch_->unit.Store(r, hn::Set(D(), 1.0));
   }
 
-  template <bool kNear, class DT>
+  template <bool kInFloats, class DT>
   HWY_INLINE void Start(DT d, ReadAhead *soon) {
     TakeUnits(d);
     TakeSums(SumNorms<kAcross, DT, Entry>, d, UnitsOf(d), batch_->unsure, soon);
-    // The range of floats is plain.
     Scalars in_range;
-    if (std::is_same_v<Entry, double>) FindRanges<kAcross>(groups_, in_range.of);
-    for (int64_t r = 0; r < registers_; ++r) {
-      const bool is_double = std::is_same_v<Entry, double>;
-      StartRegister<kNear>(r, is_double ? in_range.Load(r) : hn::Set(D(), 1.0), batch_);
-    }
+    std::fill_n(in_range.of, kMostBlocks, 1.0);
+    // The range of floats is plain.
+    if constexpr (std::is_same_v<Entry, double>) FindRanges<kAcross>(groups_, in_range.of);
+    for (int64_t r = 0; r < registers_; ++r) StartRegister<kInFloats>(r, in_range.Load(r), batch_);
   }
 
-  HWY_INLINE void NearStep(ReadAhead *soon) {
+  HWY_INLINE void FloatStep(ReadAhead *soon) {
     for (int64_t r = 0; r < registers_; ++r) {
-      hn::StoreU(ToFloat(batch_->nu.Load(r)), DF(), batch_->near_nu + r * kN);
+      hn::StoreU(ToFloat(batch_->nu.Load(r)), DF(), batch_->float_nu + r * kN);
     }
-    const DNear d;
-    TakeSums(SumMoments<kAcross, DNear, Entry>, d, NuOf(d), batch_->climbing, soon);
-    for (int64_t r = 0; r < registers_; ++r) NearStepRegister(r, batch_);
+    const DFloats d;
+    TakeSums(SumMoments<kAcross, DFloats, Entry>, d, NuOf(d), batch_->climbing, soon);
+    for (int64_t r = 0; r < registers_; ++r) FloatStepRegister(r, batch_);
   }
 
   HWY_INLINE void Climb(ReadAhead *soon) {
@@ -750,9 +762,9 @@ class BatchSolver {
   }
 
   HWY_INLINE const double *UnitsOf(D) const { return batch_->unit.of; }
-  HWY_INLINE const float *UnitsOf(DNear) const { return batch_->near_unit; }
+  HWY_INLINE const float *UnitsOf(DFloats) const { return batch_->float_unit; }
   HWY_INLINE const double *NuOf(D) const { return batch_->nu.of; }
-  HWY_INLINE const float *NuOf(DNear) const { return batch_->near_nu; }
+  HWY_INLINE const float *NuOf(DFloats) const { return batch_->float_nu; }
 
   // batch->moment becomes the sums of a kernel over the elements of blocks that are asked for.
   template <class DT, class Kernel>
@@ -765,8 +777,9 @@ class BatchSolver {
     sum(d, groups_, numbers, asked.of, out, soon);
     if (kAcross) return;
     for (int64_t b = 0; b < count_; b += kLanes) {
-      for (int k = 0; k < kMoments; ++k)
+      for (int k = 0; k < kMoments; ++k) {
         Fold(batch_->partial[k].of + b * kPartials, batch_->moment[k].of + b);
+      }
     }
   }
 

@@ -133,8 +133,8 @@ struct SecularSums {
   double slope;                 // sum q^2 / (r + nu)
 };
 
-// A box of elements in memory, and the same box in a panel of floats or doubles (core/panel.h): rows
-// of `n`.
+// A box of elements in memory, and the same box in a panel of floats or doubles (core/panel.h), in
+// rows of `n`.
 struct BoxArgs {
   std::byte *x;        // element 0 of row 0
   void *panel;         // the same element
@@ -301,8 +301,8 @@ struct Kernels {
                                int64_t step);
   // The same to contiguous floats [0] or doubles [1], past the caches.
   void (*stream_doubles[2])(const double *in, int64_t n, std::byte *y);
-  // Between memory and panels; `scatter` rounds once, to nearest even.
-  // Panels of floats [0], but not of doubles' boxes, and of doubles [1].
+  // Between memory and panels of floats [0] or doubles [1]; no f64 to or from floats. `scatter` rounds
+  // once, to nearest even; floats that become fewer bits have been rounded to odd.
   void (*gather[kDtypes][2])(const BoxArgs &args);
   void (*scatter[kDtypes][2])(const BoxArgs &args);
   // Are all numbers of these rows > 0 and finite? The panel is left alone.

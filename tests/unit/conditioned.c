@@ -99,19 +99,83 @@ static void blocks_do_not_depend_on_their_neighbours(void **state) {
   }
 }
 
-/* Fills blocks of floats, in which no exponent leaves their range. */
-static void fill_floats(int64_t blocks, int64_t n, float *w, float *h, double *thresholds,
+/* Fills blocks of floats, in which no exponent leaves their range; none is of kind `but`. */
+static void fill_floats(int64_t blocks, int64_t n, int but, float *w, float *h, double *thresholds,
                         uint64_t *state) {
   double weights[kMostElements];
   double metric[kMostElements];
   for (int64_t b = 0; b < blocks; ++b) {
     int kind = (int)(uniform(state) * kKinds);
-    if (kind == 4 || kind == 5) kind = 2;
+    if (kind == 4 || kind == 5 || kind == but) kind = 2;
     fill_block(kind, weights, metric, n, thresholds + b, state);
     for (int64_t i = 0; i < n; ++i) {
       w[b * n + i] = (float)weights[i];
       h[b * n + i] = (float)metric[i];
     }
+  }
+}
+
+/* The results of floats, whose weights were every second of `apart`, are next to those of the same
+ * numbers as doubles. */
+static void check_against_doubles(const float *apart, const float *metric_apart, const float *got,
+                                  spk_buffer thresholds, int64_t n) {
+  static double w[kMostBlocks * kMostElements];
+  static double h[kMostBlocks * kMostElements];
+  const int64_t count = thresholds.numel * n;
+  for (int64_t i = 0; i < count; ++i) {
+    w[i] = (double)apart[2 * i + 1];
+    h[i] = (double)metric_apart[2 * i];
+  }
+  const spk_buffer weights = {w, count, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer metric = {h, count, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  shrink_blocks(weights, metric, thresholds, n, 0, 64);
+  for (int64_t i = 0; i < count; ++i) {
+    const float want = (float)w[i];
+    const bool same = isnan(want) ? isnan(got[i]) != 0 : got[i] == want;
+    if (!same)
+      assert_true(got[i] == nextafterf(want, -INFINITY) || got[i] == nextafterf(want, INFINITY));
+  }
+}
+
+/* Columns that lie as in a panel, and such as do not: each is what it is as a row. */
+static void check_float_columns(int64_t columns, int64_t n, uint64_t seed) {
+  enum { kMost = kMostBlocks * kMostElements };
+  static float w[kMost], h[kMost], turned[kMost], turned_h[kMost];
+  static double thresholds[kMostBlocks];
+  /* Next to the threshold, the order of sums would show. */
+  fill_floats(columns, n, 6, w, h, thresholds, &seed);
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t i = 0; i < n; ++i) {
+      turned[i * columns + c] = w[c * n + i];
+      turned_h[i * columns + c] = h[c * n + i];
+    }
+  }
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d)", (int)n, (int)columns);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(n, 1));
+  const spk_buffer metric = {turned_h, columns * n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_soft_options options = options_in(&metric, 0, 64);
+  const spk_buffer leaf = {turned, columns * n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer limits = {thresholds, columns, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &limits, &options, NULL));
+  spk_block_release(block);
+  const spk_buffer rows = {w, columns * n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer rows_metric = {h, columns * n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  shrink_blocks(rows, rows_metric, limits, n, 0, 64);
+  for (int64_t i = 0; i < columns * n; ++i) {
+    const float want = w[i];
+    const float got = turned[i % n * columns + i / n];
+    const bool same = isnan(want) ? isnan(got) != 0 : got == want;
+    if (!same) assert_true(got == nextafterf(want, -INFINITY) || got == nextafterf(want, INFINITY));
+  }
+}
+
+static void float_columns_are_what_rows_are(void **state) {
+  (void)state;
+  for (int64_t n = 2; n <= kMostElements; ++n) {
+    check_float_columns(8, n, (uint64_t)n);
+    check_float_columns(13, n, (uint64_t)(100 + n));
+    check_float_columns(32, n, (uint64_t)(200 + n));
   }
 }
 
@@ -121,7 +185,7 @@ static void check_float_batch(int64_t blocks, int64_t n, uint64_t seed) {
   enum { kMost = kMostBlocks * kMostElements };
   static float w[kMost], h[kMost], into[kMost], apart[2 * kMost], metric_apart[2 * kMost];
   static double thresholds[kMostBlocks];
-  fill_floats(blocks, n, w, h, thresholds, &seed);
+  fill_floats(blocks, n, -1, w, h, thresholds, &seed);
   const int64_t count = blocks * n;
   for (int64_t i = 0; i < 2 * count; ++i) {
     apart[i] = w[i / 2];
@@ -147,6 +211,7 @@ static void check_float_batch(int64_t blocks, int64_t n, uint64_t seed) {
   assert_ok(spk_block_soft_threshold(NULL, rows, &leaf, NULL, 1, &limits, &options, NULL));
   spk_block_release(rows);
   assert_memory_equal(w, into, (size_t)count * sizeof *w);
+  check_against_doubles(apart, metric_apart, into, limits, n);
   for (int64_t i = 0; i < count; ++i) assert_memory_equal(w + i, apart + 2 * i, sizeof *w);
 
   const int64_t last = blocks - 1;
@@ -269,7 +334,7 @@ static void powers_of_two_pass_through(void **state) {
   }
 }
 
-/* The same for floats, whose fourth powers would leave their range. */
+/* The same for floats. */
 static void powers_of_two_pass_through_floats(void **state) {
   (void)state;
   enum { kN = 64, kBlocks = 24 };
@@ -443,6 +508,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(blocks_do_not_depend_on_their_neighbours),
       TEST(float_blocks_do_not_depend_on_where_they_lie),
+      TEST(float_columns_are_what_rows_are),
       TEST(float_norms_next_to_the_threshold_are_told_apart),
       TEST(blocks_with_nan_keep_every_bit),
       TEST(a_start_far_above_the_root_does_no_harm),
