@@ -120,6 +120,18 @@ Trial sweeping_by_lines(const Setting &setting, int64_t numel) {
   });
 }
 
+// As N:M does: what the processor does not overlap of memory and arithmetic, both take.
+template <int kOperations>
+Trial sweeping_and_computing(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  return limit_trial(setting, numel, 2, [setting, numel, size] {
+    auto *x = static_cast<std::byte *>(setting.pool.work());
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      sweep_and_compute<kOperations>(x + begin * size, (end - begin) * size);
+    });
+  });
+}
+
 // As norms of two coupled leaves do, the second of which is transposed: both tile by tile.
 Trial reading_coupled(const Setting &setting, int64_t numel) {
   constexpr int64_t kTile = 64;
@@ -177,6 +189,12 @@ std::vector<Case> limit_cases() {
                         reading_half_and_sweeping_by_it));
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
   cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
+  cases.push_back(
+      limit("sweep and arithmetic", "48 operations a line", matrices, sweeping_and_computing<48>));
+  cases.push_back(
+      limit("sweep and arithmetic", "64 operations a line", matrices, sweeping_and_computing<64>));
+  cases.push_back(
+      limit("sweep and arithmetic", "80 operations a line", matrices, sweeping_and_computing<80>));
   cases.push_back(limit("reading, tile by tile", "2 coupled leaves", matrices, reading_coupled));
   return cases;
 }

@@ -182,6 +182,39 @@ void copy_streaming(void *to, const void *from, int64_t bytes) {
   std::copy(in + i, in + bytes, out + i);
 }
 
+template <int kOperations>
+void sweep_and_compute(void *data, int64_t bytes) {
+  const hn::ScalableTag<int32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr auto kRounds = static_cast<int64_t>(kOperations * hn::MaxLanes(d) * 4 / 64 / 2);
+  // Compilers must not know that these bounds leave all as it is.
+  volatile int32_t least = INT32_MIN;
+  volatile int32_t most = INT32_MAX;
+  const auto low = hn::Set(d, least);
+  const auto high = hn::Set(d, most);
+  auto *x = static_cast<int32_t *>(data);
+  for (int64_t i = 0; i + 4 * lanes <= bytes / 4; i += 4 * lanes) {
+    auto a = hn::Load(d, x + i);
+    auto b = hn::Load(d, x + i + lanes);
+    auto c = hn::Load(d, x + i + 2 * lanes);
+    auto e = hn::Load(d, x + i + 3 * lanes);
+    HWY_UNROLL(64)
+    for (int64_t round = 0; round < kRounds; ++round) {
+      a = hn::Min(hn::Max(a, low), high);
+      b = hn::Min(hn::Max(b, low), high);
+      c = hn::Min(hn::Max(c, low), high);
+      e = hn::Min(hn::Max(e, low), high);
+    }
+    hn::Store(a, d, x + i);
+    hn::Store(b, d, x + i + lanes);
+    hn::Store(c, d, x + i + 2 * lanes);
+    hn::Store(e, d, x + i + 3 * lanes);
+  }
+}
+template void sweep_and_compute<48>(void *data, int64_t bytes);
+template void sweep_and_compute<64>(void *data, int64_t bytes);
+template void sweep_and_compute<80>(void *data, int64_t bytes);
+
 uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes) {
   const hn::ScalableTag<uint64_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

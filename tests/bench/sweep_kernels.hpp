@@ -33,6 +33,12 @@ uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes);
 using LineLoop = void (*)(void *x, int64_t rows, int64_t cols, double factor);
 LineLoop line_loop(const Dtype &dtype);
 
+// Reads and writes all of `data`, with so many operations on vectors for each cache line between:
+// minima and maxima of 32-bit integers, four side by side, which change nothing. `data` is aligned
+// to a line.
+template <int kOperations>
+void sweep_and_compute(void *data, int64_t bytes);
+
 }  // namespace bench
 
 #endif  // SPARSEKIT_TESTS_BENCH_SWEEP_KERNELS_HPP_
