@@ -472,8 +472,8 @@ typedef struct spk_soft_options {
  * A NaN norm leaves a block unchanged, whatever t is; t = +inf zeroes it; ||w|| = +inf with finite
  * t leaves it unchanged; t = 0 and conditioned changes nothing. Norm, factor and product are
  * double, rounded once to the dtype; where no f64 takes part, mu is found to 2^-42, of which
- * f32 shows 2^-24. f64: weights and conditioners of one block may each spread over 2^900; beyond
- * that, elements at the lower end may be lost.
+ * f32 shows 2^-24, and a first step is not counted by max_iter. f64: weights and conditioners of
+ * one block may each spread over 2^900; beyond that, elements at the lower end may be lost.
  *
  *   thresholds   SPK_F32 or SPK_F64; grid_shape, or one number for all; NaN or < 0 is refused
  *   options      may be NULL

@@ -24,6 +24,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/conditioned_sums-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"
@@ -34,11 +35,6 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kMostBlocks = 4 * kLanes;  // of a batch
 inline constexpr int64_t kBatchElements = 2048;
-// Rows that are summed as they are; the sums of such chains are added with compensation, so that
-// the error does not grow with the size of a block.
-inline constexpr int64_t kChain = 8;
-inline constexpr int kMoments = 4;
-
 // Sums of floats between the inverse of this and this lost nothing to the range of float.
 inline constexpr double kFloatRange = 0x1p100;
 // What squares of floats below their range lose of a norm, 2^13 of 2^-149, is far below this.
@@ -49,21 +45,6 @@ inline constexpr double kSmallNorm = 0x1p-40;
 // do.
 inline constexpr double kRange = 0x1p150;
 
-// Registers of floats that hold no more than the virtual lanes.
-using DFloats = hn::CappedTag<float, kLanes>;
-template <class DT>
-inline constexpr int64_t kLanesIn = static_cast<int64_t>(hn::MaxLanes(DT()));
-
-HWY_INLINE V LoadLanes(D, const double *p) {
-  return Load(p);
-}
-HWY_INLINE V LoadLanes(D, const float *p) {
-  return Load(p);
-}
-HWY_INLINE hn::Vec<DFloats> LoadLanes(DFloats d, const float *p) {
-  return hn::LoadU(d, p);
-}
-
 // One number for each block of a batch.
 struct Scalars {
   HWY_ALIGN double of[kMostBlocks];
@@ -73,8 +54,7 @@ struct Scalars {
   HWY_INLINE void Update(int64_t r, M where, V v) { Store(r, hn::IfThenElse(where, v, Load(r))); }
 };
 
-// kPartials sums for each block of a batch: lanes that lie so far apart are added at once.
-inline constexpr int64_t kPartials = kLanes / 2;
+// kPartials sums for each block of a batch.
 struct Partials {
   HWY_ALIGN double of[kMostBlocks * kPartials];
 };
@@ -95,258 +75,6 @@ struct Batch {
 
 HWY_INLINE V Number(PanelOutcome outcome) {
   return hn::Set(D(), static_cast<double>(outcome));
-}
-
-// The elements of a batch in groups: of one block along rows, or of kLanes blocks across them.
-template <class Entry>
-struct Groups {
-  Entry *w;
-  const Entry *h;
-  int64_t count;
-  int64_t step;  // entries between groups
-  int64_t rows;
-  int64_t row_step;
-};
-
-// Sum of term(row) for rows from `row` to `end`, kChain at most.
-template <class DT, class Term>
-HWY_INLINE hn::Vec<DT> SumOfChain(DT d, int64_t row, int64_t end, Term term) {
-  auto sum = hn::Zero(d);
-  if (end - row == kChain) {
-    HWY_UNROLL(2)
-    for (int64_t i = 0; i < kChain; ++i) sum = hn::Add(sum, term(row + i));
-  } else {
-    for (; row < end; ++row) sum = hn::Add(sum, term(row));
-  }
-  return sum;
-}
-
-// Compensated sum of the chains of all rows.
-template <class DT, class Term>
-HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Term term) {
-  auto total = SumOfChain(d, 0, HWY_MIN(kChain, rows), term);
-  if (rows <= kChain) return total;  // nothing to compensate
-  auto lost = hn::Zero(d);
-  for (int64_t row = kChain; row < rows; row += kChain) {
-    const auto chain = SumOfChain(d, row, HWY_MIN(row + kChain, rows), term);
-    const auto sum = hn::Add(total, chain);
-    const auto part = hn::Sub(sum, total);
-    lost = hn::Add(lost, hn::Add(hn::Sub(total, hn::Sub(sum, part)), hn::Sub(chain, part)));
-    total = sum;
-  }
-  return hn::Add(total, lost);
-}
-
-// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group, for
-// conditioners h times `unit`.
-template <class DT, class Entry>
-HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
-                                int64_t row_step, hn::Vec<DT> unit, hn::Vec<DT> *sums) {
-  auto weights = hn::Zero(d);
-  auto cubes = hn::Zero(d);
-  auto fourths = hn::Zero(d);
-  const auto products = SumOfRows(d, rows, [&](int64_t row) HWY_ATTR {
-    const auto weight = LoadLanes(d, w + row * row_step);
-    const auto metric = hn::Mul(LoadLanes(d, h + row * row_step), unit);
-    const auto c = hn::Mul(metric, weight);
-    const auto square = hn::Mul(c, c);
-    weights = hn::Add(weights, hn::Mul(weight, weight));
-    const auto cube = hn::Mul(square, metric);
-    cubes = hn::Add(cubes, cube);
-    fourths = hn::Add(fourths, hn::Mul(cube, metric));
-    return square;
-  });
-  sums[0] = weights;
-  sums[1] = products;
-  sums[2] = cubes;
-  sums[3] = fourths;
-}
-
-// Lanes of sum (w p)^2 p^k, k = 0 to 3, of one register of a group: nu^2 times those of q.
-template <class DT, class Entry>
-HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
-                                  int64_t row_step, hn::Vec<DT> nu, hn::Vec<DT> *sums) {
-  const auto one = hn::Set(d, 1);
-  auto first = hn::Zero(d);
-  auto second = hn::Zero(d);
-  auto third = hn::Zero(d);
-  const auto squares = SumOfRows(d, rows, [&](int64_t row) HWY_ATTR {
-    const auto ratio = hn::Mul(LoadLanes(d, h + row * row_step), nu);
-    const auto p = hn::Div(ratio, hn::Add(ratio, one));
-    const auto x = hn::Mul(LoadLanes(d, w + row * row_step), p);
-    const auto term0 = hn::Mul(x, x);
-    const auto term1 = hn::Mul(term0, p);
-    const auto term2 = hn::Mul(term1, p);
-    first = hn::Add(first, term1);
-    second = hn::Add(second, term2);
-    third = hn::Add(third, hn::Mul(term2, p));
-    return term0;
-  });
-  sums[0] = squares;
-  sums[1] = first;
-  sums[2] = second;
-  sums[3] = third;
-}
-
-// Lanes of register r, as doubles.
-HWY_INLINE void StoreLanes(V sum, int64_t r, double *lanes) {
-  hn::StoreU(sum, D(), lanes + r * kN);
-}
-HWY_INLINE void StoreLanes(hn::Vec<DFloats> sum, int64_t r, double *lanes) {
-  constexpr int64_t kCount = kLanesIn<DFloats>;
-  HWY_ALIGN float floats[kCount];
-  hn::Store(sum, DFloats(), floats);
-  for (int64_t i = 0; i < kCount; i += kN) {
-    hn::StoreU(Load(floats + i), D(), lanes + r * kCount + i);
-  }
-}
-
-// A block's lanes become its partial sums: the upper half of them is added to the lower.
-template <class T>
-HWY_INLINE void FoldHalves(const T *lanes, double *partial) {
-  const hn::CappedTag<double, kPartials> d;
-  const hn::Rebind<T, decltype(d)> half;
-  for (int64_t i = 0; i < kPartials; i += kLanesIn<decltype(d)>) {
-    const auto sum = hn::Add(hn::Load(half, lanes + i), hn::Load(half, lanes + kPartials + i));
-    if constexpr (std::is_same_v<T, double>) {
-      hn::Store(sum, d, partial + i);
-    } else {
-      hn::Store(hn::PromoteTo(d, sum), d, partial + i);
-    }
-  }
-}
-
-// Adds up the partial sums of kLanes blocks.
-HWY_INLINE void Fold(const double *partial, double *sums) {
-  static_assert(kPartials == 4);
-  for (int64_t i = 0; i < kLanes; i += kN) {
-    V a, b, c, d;
-    hn::LoadInterleaved4(D(), partial + 4 * i, a, b, c, d);
-    hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, d)), D(), sums + i);
-  }
-}
-
-// Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic.
-class ReadAhead {
- public:
-  HWY_INLINE ReadAhead(const ReadSoon &soon, int64_t times)
-      : row_(soon.first),
-        line_(soon.first),
-        end_(soon.first + soon.bytes),
-        row_step_(soon.row_step),
-        rows_(soon.bytes > 0 ? soon.rows : 0),
-        lines_((rows_ * ((soon.bytes + kLine - 1) / kLine) + times - 1) / times) {}
-
-  HWY_INLINE void AskForSome() {
-    for (int64_t left = lines_; left > 0 && rows_ > 0; --rows_) {
-      left = AskForRow(left);
-      if (line_ < end_) return;
-      row_ += row_step_;
-      end_ += row_step_;
-      line_ = row_;
-    }
-  }
-
- private:
-  static constexpr int64_t kLine = 64;
-
-  // Some lines of the row that is being asked for; returns how many fewer are left.
-  HWY_INLINE int64_t AskForRow(int64_t left) {
-    const std::byte *line = line_;
-    for (; left > 0 && line < end_; --left, line += kLine) __builtin_prefetch(line, 0, 2);
-    line_ = line;
-    return left;
-  }
-
-  const std::byte *row_;
-  const std::byte *line_;
-  const std::byte *end_;  // of the row
-  int64_t row_step_;
-  int64_t rows_;   // left
-  int64_t lines_;  // at a time
-};
-
-// What the lanes of a register of a group stand for: one block, or one each.
-template <bool kAcross, class DT>
-HWY_INLINE hn::Vec<DT> LanesOf(DT d, const hn::TFromD<DT> *numbers, int64_t group, int64_t r) {
-  if constexpr (kAcross) {
-    return hn::LoadU(d, numbers + group * kLanes + r * kLanesIn<DT>);
-  } else {
-    return hn::Set(d, numbers[group]);
-  }
-}
-
-// Is one of a group's blocks asked for?
-template <bool kAcross>
-HWY_INLINE bool IsAsked(const double *asked, int64_t group) {
-  V most = LanesOf<kAcross>(D(), asked, group, 0);
-  for (int64_t r = 1; kAcross && r < kRegisters; ++r) {
-    most = hn::Max(most, LanesOf<kAcross>(D(), asked, group, r));
-  }
-  return !hn::AllFalse(D(), hn::Gt(most, hn::Zero(D())));
-}
-
-// The sums over a group's elements. out[kind] has one for each of its kLanes blocks, or kPartials
-// for its one block; `of_register(r, sums)` are those of a register.
-template <bool kAcross, class DT, class OfRegister>
-HWY_INLINE void SumGroup(DT, int64_t group, double *const *out, OfRegister of_register) {
-  HWY_ALIGN hn::TFromD<DT> lanes[kMoments][kLanes];
-  for (int64_t r = 0; r < kLanes / kLanesIn<DT>; ++r) {
-    hn::Vec<DT> sums[kMoments];
-    of_register(r, sums);
-    for (int k = 0; k < kMoments; ++k) {
-      if constexpr (kAcross) {
-        StoreLanes(sums[k], r, out[k] + group * kLanes);
-      } else {
-        hn::Store(sums[k], DT(), lanes[k] + r * kLanesIn<DT>);
-      }
-    }
-  }
-  if (kAcross) return;
-  for (int k = 0; k < kMoments; ++k) FoldHalves(lanes[k], out[k] + group * kPartials);
-}
-
-// The same for all groups that are asked for. `of_register(w, h, number, sums)` are those of a
-// register; each block has a number.
-template <bool kAcross, class DT, class Entry, class OfRegister>
-HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT> *numbers,
-                          const double *asked, double *const *out, ReadAhead *soon,
-                          OfRegister of_register) {
-  for (int64_t g = 0; g < groups.count; ++g) {
-    if (soon) soon->AskForSome();
-    if (!IsAsked<kAcross>(asked, g)) continue;
-    SumGroup<kAcross>(d, g, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
-      const int64_t at = g * groups.step + r * kLanesIn<DT>;
-      of_register(groups.w + at, groups.h + at, LanesOf<kAcross>(d, numbers, g, r), sums);
-    });
-  }
-}
-
-// Entries between rows: a constant, if it is one.
-template <bool kAcross, class Entry>
-HWY_INLINE int64_t RowStep(const Groups<Entry> &groups) {
-  return kAcross ? groups.row_step : kLanes;
-}
-
-// Not inlined into what solves a batch, where other loops would take their registers.
-template <bool kAcross, class DT, class Entry>
-HWY_NOINLINE void SumNorms(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *units,
-                           const double *asked, double *const *out, ReadAhead *soon) {
-  const Groups<Entry> groups = given;  // a copy that no store can change, as far as compilers know
-  const int64_t row_step = RowStep<kAcross>(groups);
-  SumGroups<kAcross>(d, groups, units, asked, out, soon,
-                     [&](const Entry *w, const Entry *h, hn::Vec<DT> unit, hn::Vec<DT> *sums)
-                         HWY_ATTR { NormsOfRegister(d, w, h, groups.rows, row_step, unit, sums); });
-}
-template <bool kAcross, class DT, class Entry>
-HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *nu,
-                             const double *asked, double *const *out, ReadAhead *soon) {
-  const Groups<Entry> groups = given;
-  const int64_t row_step = RowStep<kAcross>(groups);
-  SumGroups<kAcross>(
-      d, groups, nu, asked, out, soon,
-      [&](const Entry *w, const Entry *h, hn::Vec<DT> nus, hn::Vec<DT> *sums)
-          HWY_ATTR { MomentsOfRegister(d, w, h, groups.rows, row_step, nus, sums); });
 }
 
 // So that rounding once more, to 16 bits, is right: a float that may lie in the middle of two such

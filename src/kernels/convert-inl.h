@@ -1,5 +1,5 @@
-// Loads of any float dtype as floats or doubles, and stores of them rounded once to nearest even. Per
-// target; written in integer operations where instruction sets differ in rounding or in NaN.
+// Loads of any float dtype as floats or doubles, and stores of them rounded once to nearest even.
+// Per target; written in integer operations where instruction sets differ in rounding or in NaN.
 #if defined(SPK_KERNELS_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_CONVERT_INL_H_
 #undef SPK_KERNELS_CONVERT_INL_H_
@@ -231,8 +231,8 @@ HWY_INLINE void Store(V v, F16 *p) {
 
 // --- rows of any step, to floats or doubles and back -------------------------------------------
 
-// Floats to elements; to 16-bit ones for floats that came from them, or were rounded to odd, so that
-// none in the middle of two had lost bits.
+// Floats to elements; to 16-bit ones for floats that came from them, or were rounded to odd, so
+// that none in the middle of two had lost bits.
 template <class DT>
 HWY_INLINE void StoreFloats(DT d, hn::Vec<DT> v, float *p) {
   hn::StoreU(v, d, p);

@@ -301,12 +301,13 @@ struct Kernels {
                                int64_t step);
   // The same to contiguous floats [0] or doubles [1], past the caches.
   void (*stream_doubles[2])(const double *in, int64_t n, std::byte *y);
-  // Between memory and panels of floats [0] or doubles [1]; no f64 to or from floats. `scatter` rounds
-  // once, to nearest even; floats that become fewer bits have been rounded to odd.
+  // Between memory and panels of floats [0], but not of f64, or doubles [1]. `scatter` rounds once,
+  // to nearest even; floats that become fewer bits have been rounded to odd.
   void (*gather[kDtypes][2])(const BoxArgs &args);
   void (*scatter[kDtypes][2])(const BoxArgs &args);
   // Are all numbers of these rows > 0 and finite? The panel is left alone.
   bool (*all_positive[kDtypes])(const BoxArgs &args);
+  // Panels of floats [0] or doubles [1].
   void (*conditioned_panel[2])(const ConditionedPanel &panel);
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);

@@ -22,7 +22,8 @@ HWY_INLINE bool AreRegisters(const BoxArgs &args) {
   return args.step == 1 && args.panel_step == 1 && args.n % kN == 0;
 }
 
-// Calls convert(x, n, entries) for rows of n elements.
+// Calls convert(x, n, entries) for rows of n elements. `args` is a copy that no store can change, as
+// far as compilers know.
 template <class T, class Entry, class Convert>
 HWY_INLINE void ForEachRow(const BoxArgs args, int64_t n, Convert convert) {
   for (int64_t row = 0; row < args.rows; ++row) {

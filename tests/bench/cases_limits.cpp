@@ -120,7 +120,7 @@ Trial sweeping_by_lines(const Setting &setting, int64_t numel) {
   });
 }
 
-// As N:M does: what the processor does not overlap of memory and arithmetic, both take.
+// As N:M does: memory and arithmetic, which processors overlap only in part.
 template <int kOperations>
 Trial sweeping_and_computing(const Setting &setting, int64_t numel) {
   const int64_t size = setting.pool.dtype().size;
