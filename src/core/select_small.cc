@@ -45,9 +45,11 @@ class SmallBlocks {
     const Extents key_step = key_steps(blocks);
     BlockRows rows;
     if (!find_rows(blocks, key_step, &rows)) return select_by_norms(scratch, scopes, tally);
-    auto *keys = scratch.take<std::byte>(blocks.count() * key_size());
-    run(blocks, rows, keys, false);
-    if (decide(scratch, scopes, key_step, keys)) return run(blocks, rows, keys, true);
+    const KeepBlocks keep = are_neighbours(blocks, key_step) ? keep_kernel(rows) : nullptr;
+    const bool certain = keep ? keep_neighbours(keep, blocks, rows)
+                              : keep_by_keys(scratch, scopes, blocks, rows, key_step);
+    if (certain) return;
+    // Scopes that were certain may be done: their blocks that went are 0 now, and go once more.
     if (scopes.count() <= kFewScopes) return select_by_norms(scratch, scopes, tally);
     split(scratch, scopes, tally);
   }
@@ -102,14 +104,60 @@ class SmallBlocks {
     return std::has_single_bit(static_cast<uint64_t>(numel));
   }
 
+  // Whether the same number stays of each 2, 4 or 8 blocks in a row.
+  bool are_neighbours(const Rect &blocks, const Extents &key_step) const {
+    const int64_t n = scope_.numblk_per_scope;
+    if (n > 8 || !std::has_single_bit(static_cast<uint64_t>(n))) return false;
+    if (counts_.count != 1 || counts_[0] == 0 || counts_[0] == n) return false;
+    for (int d = scope_.grid_shape.size(); d < blocks.extent.size(); ++d) {
+      if (blocks.extent[d] == n) return key_step[d] == key_size();
+    }
+    return false;
+  }
+
+  KeepBlocks keep_kernel(const BlockRows &rows) const {
+    const auto dtype = index_of_dtype(leaf_.dtype);
+    const int scope = power_of(scope_.numblk_per_scope);
+    return rows.side_by_side ? kernels_.keep_blocks_across[dtype][scope]
+                             : kernels_.keep_blocks_along[dtype][scope][power_of(leaf_.numel())];
+  }
+
+  // Selects while keys are in registers. Returns false if some are too close to tell: those scopes
+  // keep all.
+  bool keep_neighbours(KeepBlocks keep, const Rect &blocks, const BlockRows &rows) const {
+    bool certain = true;
+    for_each_box_of_rows(blocks, rows, nullptr,
+                         [&](const BlockKeysArgs &args) { certain &= keep(args, counts_[0]); });
+    return certain;
+  }
+
+  // Selects by keys in memory. Writes nothing and returns false if some are too close to tell.
+  bool keep_by_keys(Scratch &scratch, const Rect &scopes, const Rect &blocks, const BlockRows &rows,
+                    const Extents &key_step) const {
+    auto *keys = scratch.take<std::byte>(blocks.count() * key_size());
+    run(blocks, rows, keys, false);
+    const bool certain = decide(scratch, scopes, key_step, keys);
+    if (certain) run(blocks, rows, keys, true);
+    return certain;
+  }
+
   // Writes the keys of a box, or masks it by them.
   void run(const Rect &blocks, const BlockRows &rows, std::byte *keys, bool masks) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
-    const auto power = std::countr_zero(static_cast<uint64_t>(leaf_.numel())) - 1;
     const auto kernel =
         rows.side_by_side
             ? (masks ? kernels_.mask_by_keys_across : kernels_.block_keys_across)[dtype]
-            : (masks ? kernels_.mask_by_keys_along : kernels_.block_keys_along)[dtype][power];
+            : (masks ? kernels_.mask_by_keys_along
+                     : kernels_.block_keys_along)[dtype][power_of(leaf_.numel())];
+    for_each_box_of_rows(blocks, rows, keys, kernel);
+  }
+
+  // Which table entry is that of 2, 4, 8 or 16.
+  static int power_of(int64_t count) { return std::countr_zero(static_cast<uint64_t>(count)) - 1; }
+
+  template <typename F>
+  void for_each_box_of_rows(const Rect &blocks, const BlockRows &rows, std::byte *keys,
+                            const F &kernel) const {
     const std::byte *x = leaf_.x + dot(blocks.low, leaf_.grid_x);
     std::byte *y = leaf_.y + dot(blocks.low, leaf_.grid_y);
     BlockKeysArgs args{};
@@ -124,12 +172,12 @@ class SmallBlocks {
     rows.nest.for_each_outer(2, [&](const int64_t *offset) {
       args.x = x + offset[0];
       args.y = y + offset[1];
-      args.keys = keys + offset[2];
+      if (keys) args.keys = keys + offset[2];
       kernel(args);
     });
   }
 
-  // Zeroes the keys of the blocks that go. Returns false if some are too close to tell.
+  // Zeroes the keys of the blocks that go.
   bool decide(Scratch &scratch, const Rect &scopes, const Extents &key_step,
               std::byte *keys) const {
     GridLeaf leaf;

@@ -1,5 +1,6 @@
 // Keys of small blocks, which order as their norms do up to a margin, and masking by them: for
-// scopes in which the margin decides, no norm is computed.
+// scopes in which the margin decides, no norm is computed. Of a few neighbouring blocks the keys
+// stay in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/block_keys.cc"
 #include <hwy/foreach_target.h>
@@ -8,8 +9,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/kernels.h"
+#include "kernels/partners-inl.h"
 #include "kernels/storage.h"
 #include "kernels/tables.h"
 
@@ -78,7 +81,7 @@ HWY_INLINE VSquare<T> Squares(const T *x) {
 // Sums out of the range in which squares are normal are made equal, so that no cut among them is
 // decided here; NaN counts as a large sum.
 template <typename T>
-HWY_INLINE void StoreKeys(VSquare<T> sums, Key<T> *keys) {
+HWY_INLINE VKey<T> KeysOf(VSquare<T> sums) {
   constexpr DKey<T> d;
   constexpr bool kDouble = sizeof(T) == 8;
   const VSquare<T> low =
@@ -86,13 +89,42 @@ HWY_INLINE void StoreKeys(VSquare<T> sums, Key<T> *keys) {
   const VSquare<T> high =
       hn::Set(DSquare<T>(), static_cast<SquareOf<T>>(kDouble ? 0x1p900 : 0x1p100));
   const VKey<T> bits = hn::BitCast(d, hn::Abs(sums));
-  hn::StoreU(hn::Min(hn::Max(bits, hn::BitCast(d, low)), hn::BitCast(d, high)), d, keys);
+  return hn::Min(hn::Max(bits, hn::BitCast(d, low)), hn::BitCast(d, high));
 }
 
 // Bytes ahead of use at which memory is asked for.
 inline constexpr int64_t kPrefetch = int64_t{1} << 13;
 
+// --- scopes in registers --------------------------------------------------------------------
+
+// Which blocks stay of a register of them: the k of largest key of each kScope neighbours, in lanes
+// that differ in the bits from kFirst on. If that leaves a doubt all stay, and it returns false.
+template <typename T, size_t kScope, size_t kFirst>
+HWY_INLINE bool StaysOf(VKey<T> keys, int64_t k, VKey<T> *stays) {
+  constexpr DKey<T> d;
+  const VKey<T> margin = hn::Set(d, Key<T>{kKeyMargin});
+  hn::Mask<DKey<T>> top;
+  const size_t count = TopPartners<kScope, kFirst>(d, keys, margin, k, &top);
+  *stays = hn::VecFromMask(d, top);
+  if (count == hn::Lanes(d) / kScope * static_cast<size_t>(k)) return true;
+  *stays = hn::Set(d, Key<T>{-1});
+  return false;
+}
+
 // --- blocks side by side --------------------------------------------------------------------
+
+// The sums of a register of blocks that begin at element i of a row.
+template <typename T>
+HWY_INLINE VSquare<T> SumsAcross(const std::byte *x, const int64_t *at, int64_t numel, int64_t i) {
+  const auto squares = [&](int64_t e) HWY_ATTR {
+    const T *elements = reinterpret_cast<const T *>(x + at[e]) + i;
+    hwy::Prefetch(elements + kPrefetch / static_cast<int64_t>(sizeof(T)));
+    return Squares(elements);
+  };
+  VSquare<T> sums = squares(0);
+  for (int64_t e = 1; e < numel; ++e) sums = hn::Add(sums, squares(e));
+  return sums;
+}
 
 // N elements a block and kBlocks blocks a row; 0: as many as the arguments say. Rows may be as
 // short as one group: nothing is done for each that could be done for all.
@@ -107,13 +139,7 @@ void KeysAcross(const BlockKeysArgs &given) {
   auto *keys = static_cast<Key<T> *>(args.keys);
   for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, keys += args.key_row) {
     for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
-      VSquare<T> sums = hn::Zero(DSquare<T>());
-      for (int64_t e = 0; e < numel; ++e) {
-        const T *elements = reinterpret_cast<const T *>(x + at[e]) + i;
-        hwy::Prefetch(elements + kPrefetch / static_cast<int64_t>(sizeof(T)));
-        sums = hn::Add(sums, Squares(elements));
-      }
-      StoreKeys<T>(sums, keys + i);
+      hn::StoreU(KeysOf<T>(SumsAcross<T>(x, at, numel, i)), DKey<T>(), keys + i);
     }
   }
 }
@@ -139,6 +165,15 @@ HWY_INLINE void MaskElements(VKey<T> stays, const T *x, T *y) {
   hn::StoreU(hn::IfThenZeroElse(goes, elements), d, reinterpret_cast<int16_t *>(y));
 }
 
+template <typename T>
+HWY_INLINE void MaskBlocks(VKey<T> stays, const std::byte *x, const int64_t *x_at, std::byte *y,
+                           const int64_t *y_at, int64_t numel, int64_t i) {
+  for (int64_t e = 0; e < numel; ++e) {
+    MaskElements(stays, reinterpret_cast<const T *>(x + x_at[e]) + i,
+                 reinterpret_cast<T *>(y + y_at[e]) + i);
+  }
+}
+
 template <typename T, int64_t N, int64_t kBlocks>
 void MaskAcross(const BlockKeysArgs &given) {
   const BlockKeysArgs args = given;  // as above
@@ -154,15 +189,34 @@ void MaskAcross(const BlockKeysArgs &given) {
   for (int64_t r = 0; r < args.rows; ++r) {
     for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
       const VKey<T> stays = hn::LoadU(DKey<T>(), keys + i);
-      for (int64_t e = 0; e < numel; ++e) {
-        MaskElements(stays, reinterpret_cast<const T *>(x + x_at[e]) + i,
-                     reinterpret_cast<T *>(y + y_at[e]) + i);
-      }
+      MaskBlocks<T>(stays, x, x_at, y, y_at, numel, i);
     }
     x += args.x_row;
     y += args.y_row;
     keys += args.key_row;
   }
+}
+
+template <typename T, int64_t N, int64_t kBlocks, size_t kScope>
+bool KeepAcross(const BlockKeysArgs &given, int64_t k) {
+  const BlockKeysArgs args = given;  // as above
+  const int64_t numel = N == 0 ? args.numel : N;
+  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
+  int64_t x_at[N == 0 ? kKeyedElements : N];
+  int64_t y_at[N == 0 ? kKeyedElements : N];
+  std::copy_n(args.x_at, numel, x_at);
+  std::copy_n(args.y_at, numel, y_at);
+  const std::byte *x = args.x;
+  std::byte *y = args.y;
+  bool certain = true;
+  for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, y += args.y_row) {
+    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
+      VKey<T> stays;
+      certain &= StaysOf<T, kScope, 0>(KeysOf<T>(SumsAcross<T>(x, x_at, numel, i)), k, &stays);
+      MaskBlocks<T>(stays, x, x_at, y, y_at, numel, i);
+    }
+  }
+  return certain;
 }
 
 // By how many elements a block has, and whether pairs lie in rows of one group.
@@ -180,58 +234,193 @@ void MaskOfAcross(const BlockKeysArgs &args) {
   if (args.numel == 4) return MaskAcross<T, 4, 0>(args);
   MaskAcross<T, 0, 0>(args);
 }
+template <typename T, size_t kScope>
+bool KeepOfAcross(const BlockKeysArgs &args, int64_t k) {
+  if (args.numel == 2 && args.blocks == kKeyGroup) {
+    return KeepAcross<T, 2, kKeyGroup, kScope>(args, k);
+  }
+  return KeepAcross<T, 0, 0, kScope>(args, k);
+}
 
 // --- blocks one after the other -------------------------------------------------------------
 
-// Sums of neighbours, of two registers into one.
-template <typename T>
-HWY_INLINE VSquare<T> SumPairs(VSquare<T> first, VSquare<T> second) {
+// A register of blocks of N elements are N registers. Where element and register have numbers of
+// bits, a block's number are the upper ones. Each bit of lanes that is summed over makes room for the
+// lowest bit of registers that is left: the bits of lanes then are those of blocks, turned by as many
+// as were replaced.
+template <typename T, int64_t N>
+inline constexpr size_t kReplaced = std::countr_zero(static_cast<uint64_t>(HWY_MIN(N,
+                                                                                   kLanesOf<T>)));
+
+// Sums two registers over a bit of their lanes: the second goes to where that bit is set.
+template <typename T, size_t kBit>
+HWY_INLINE VSquare<T> SumOverBit(VSquare<T> first, VSquare<T> second) {
   constexpr DSquare<T> d;
-#if HWY_TARGET == HWY_SCALAR
-  (void)d;
-  return hn::Add(first, second);
-#else
-  return hn::Add(hn::ConcatEven(d, second, first), hn::ConcatOdd(d, second, first));
-#endif
+  constexpr size_t kBytes = sizeof(SquareOf<T>) << kBit;
+  first = hn::Add(first, ExchangeUnits<kBytes>(d, first));
+  second = hn::Add(second, ExchangeUnits<kBytes>(d, second));
+  return OddEvenUnits<kBytes>(d, second, first);
+}
+
+// Sums 2^(kBits - kBit) registers over the bits of lanes from kBit on.
+template <typename T, size_t kBits, size_t kBit = 0>
+HWY_INLINE void SumOverBits([[maybe_unused]] VSquare<T> *sums) {
+  if constexpr (kBit < kBits) {
+    for (size_t v = 0; v < size_t{1} << (kBits - kBit - 1); ++v) {
+      sums[v] = SumOverBit<T, kBit>(sums[2 * v], sums[2 * v + 1]);
+    }
+    SumOverBits<T, kBits, kBit + 1>(sums);
+  }
 }
 
 template <typename T, int64_t N>
-void KeysAlong(const BlockKeysArgs &args) {
+HWY_INLINE VSquare<T> SumsAlong(const T *x) {
   constexpr int64_t kL = kLanesOf<T>;
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  for (int64_t at = 0; at < N * kL; at += kLine) {
+    hwy::Prefetch(x + at + kPrefetch / static_cast<int64_t>(sizeof(T)));
+  }
+  // Registers of one block.
+  constexpr int64_t kOwn = N > kL ? N / kL : 1;
+  VSquare<T> sums[N / kOwn];
+  for (int64_t v = 0; v < N / kOwn; ++v) {
+    sums[v] = Squares(x + v * kOwn * kL);
+    for (int64_t r = 1; r < kOwn; ++r) {
+      sums[v] = hn::Add(sums[v], Squares(x + (v * kOwn + r) * kL));
+    }
+  }
+  SumOverBits<T, kReplaced<T, N>>(sums);
+  return sums[0];
+}
+
+// Undoes SumOverBits for what each block has: from one register into 2^kBits.
+template <typename T, size_t kBits, size_t kBit = kBits>
+HWY_INLINE void SpreadOverBits([[maybe_unused]] VKey<T> *of_blocks) {
+  if constexpr (kBit > 0) {
+    constexpr DKey<T> d;
+    constexpr size_t kBytes = sizeof(SquareOf<T>) << (kBit - 1);
+    for (size_t v = size_t{1} << (kBits - kBit); v-- > 0;) {
+      const VKey<T> both = of_blocks[v];
+      const VKey<T> exchanged = ExchangeUnits<kBytes>(d, both);
+      of_blocks[2 * v + 1] = OddEvenUnits<kBytes>(d, both, exchanged);
+      of_blocks[2 * v] = OddEvenUnits<kBytes>(d, exchanged, both);
+    }
+    SpreadOverBits<T, kBits, kBit - 1>(of_blocks);
+  }
+}
+
+// Masks a register of blocks of N elements; `stays` has the lanes of sums.
+template <typename T, int64_t N>
+HWY_INLINE void MaskBlocksAlong(VKey<T> stays, const T *x, T *y) {
+  constexpr size_t kBits = kReplaced<T, N>;
+  VKey<T> of_register[size_t{1} << kBits];
+  of_register[0] = stays;
+  SpreadOverBits<T, kBits>(of_register);
+  for (int64_t v = 0; v < N; ++v) {
+    const int64_t at = v * kLanesOf<T>;
+    MaskElements(of_register[(v << kBits) / N], x + at, y + at);
+  }
+}
+
+// Where keys go in memory, in the order of blocks.
+template <typename T, int64_t N>
+class Order {
+ public:
+  Order() {
+    for (size_t i = 0; i < kL; ++i) {
+      lane_of_block_[i] = static_cast<Key<T>>(Turned(i, kReplaced<T, N>));
+      block_of_lane_[i] = static_cast<Key<T>>(Turned(i, 2 * kBits - kReplaced<T, N>));
+    }
+  }
+
+  HWY_INLINE void Store(VKey<T> of_lanes, Key<T> *keys) const {
+    hn::StoreU(Permuted(of_lanes, lane_of_block_), DKey<T>(), keys);
+  }
+  HWY_INLINE VKey<T> Load(const Key<T> *keys) const {
+    return Permuted(hn::LoadU(DKey<T>(), keys), block_of_lane_);
+  }
+
+ private:
+  static constexpr auto kL = static_cast<size_t>(kLanesOf<T>);
+  static constexpr auto kBits = static_cast<size_t>(std::countr_zero(kL));
+
+  // A number of kBits bits whose bits are moved up, the highest ones to the lowest place.
+  static constexpr size_t Turned(size_t number, size_t by) {
+    for (; by > 0; --by) number = (number << 1 & (kL - 1)) | (number << 1) / kL;
+    return number;
+  }
+  static HWY_INLINE VKey<T> Permuted(VKey<T> v, const Key<T> *from) {
+    if constexpr (kReplaced<T, N> == kBits) {
+      return v;
+    } else {
+      return hn::TableLookupLanes(v, hn::SetTableIndices(DKey<T>(), from));
+    }
+  }
+
+  HWY_ALIGN Key<T> lane_of_block_[kL];
+  HWY_ALIGN Key<T> block_of_lane_[kL];
+};
+
+template <typename T, int64_t N>
+void KeysAlong(const BlockKeysArgs &args) {
+  const Order<T, N> order;
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *keys = static_cast<Key<T> *>(args.keys) + r * args.key_row;
-    for (int64_t i = 0; i < args.blocks; i += kL) {
-      VSquare<T> sums[N];
-      for (int64_t v = 0; v < N; ++v) {
-        hwy::Prefetch(x + i * N + v * kL + kPrefetch / static_cast<int64_t>(sizeof(T)));
-        sums[v] = Squares(x + i * N + v * kL);
-      }
-      for (int64_t count = N / 2; count > 0; count /= 2) {
-        for (int64_t v = 0; v < count; ++v) sums[v] = SumPairs<T>(sums[2 * v], sums[2 * v + 1]);
-      }
-      StoreKeys<T>(sums[0], keys + i);
+    for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
+      order.Store(KeysOf<T>(SumsAlong<T, N>(x + i * N)), keys + i);
     }
   }
 }
 
 template <typename T, int64_t N>
 void MaskAlong(const BlockKeysArgs &args) {
-  constexpr DKey<T> d;
-  constexpr int64_t kL = kLanesOf<T>;
-  HWY_ALIGN Key<T> block_of[N * kL];
-  for (int64_t e = 0; e < N * kL; ++e) block_of[e] = static_cast<Key<T>>(e / N);
+  const Order<T, N> order;
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     const auto *keys = static_cast<const Key<T> *>(args.keys) + r * args.key_row;
-    for (int64_t i = 0; i < args.blocks; i += kL) {
-      const VKey<T> key = hn::LoadU(d, keys + i);
-      for (int64_t v = 0; v < N; ++v) {
-        const VKey<T> stays = hn::TableLookupLanes(key, hn::SetTableIndices(d, block_of + v * kL));
-        MaskElements(stays, x + i * N + v * kL, y + i * N + v * kL);
+    for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
+      MaskBlocksAlong<T, N>(order.Load(keys + i), x + i * N, y + i * N);
+    }
+  }
+}
+
+// Some registers of blocks are masked together: what stays of each takes long to find out, and is
+// found out for all of them meanwhile.
+template <typename T, int64_t N, size_t kScope>
+bool KeepAlong(const BlockKeysArgs &args, int64_t k) {
+  constexpr int64_t kL = kLanesOf<T>;
+  constexpr int64_t kTogether = 4;
+  bool certain = true;
+  for (int64_t r = 0; r < args.rows; ++r) {
+    const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
+    auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
+    for (int64_t i = 0; i < args.blocks; i += kTogether * kL) {
+      const int64_t count = HWY_MIN(kTogether, (args.blocks - i) / kL);
+      VKey<T> stays[kTogether];
+      for (int64_t g = 0; g < count; ++g) {
+        const VKey<T> keys = KeysOf<T>(SumsAlong<T, N>(x + (i + g * kL) * N));
+        certain &= StaysOf<T, kScope, kReplaced<T, N>>(keys, k, &stays[g]);
+      }
+      for (int64_t g = 0; g < count; ++g) {
+        const int64_t at = (i + g * kL) * N;
+        MaskBlocksAlong<T, N>(stays[g], x + at, y + at);
       }
     }
+  }
+  return certain;
+}
+
+template <typename T, size_t kScope>
+void FillKeep([[maybe_unused]] DtypeIndex dtype, [[maybe_unused]] int scope,
+              [[maybe_unused]] Kernels *table) {
+  if constexpr (kHoldsPartners<kScope, DKey<T>>) {
+    table->keep_blocks_across[dtype][scope] = KeepOfAcross<T, kScope>;
+    table->keep_blocks_along[dtype][scope][0] = KeepAlong<T, 2, kScope>;
+    table->keep_blocks_along[dtype][scope][1] = KeepAlong<T, 4, kScope>;
+    table->keep_blocks_along[dtype][scope][2] = KeepAlong<T, 8, kScope>;
+    table->keep_blocks_along[dtype][scope][3] = KeepAlong<T, 16, kScope>;
   }
 }
 
@@ -247,6 +436,9 @@ void FillFor(DtypeIndex dtype, Kernels *table) {
   table->mask_by_keys_along[dtype][1] = MaskAlong<T, 4>;
   table->mask_by_keys_along[dtype][2] = MaskAlong<T, 8>;
   table->mask_by_keys_along[dtype][3] = MaskAlong<T, 16>;
+  FillKeep<T, 2>(dtype, 0, table);
+  FillKeep<T, 4>(dtype, 1, table);
+  FillKeep<T, 8>(dtype, 2, table);
 }
 
 }  // namespace

@@ -251,6 +251,10 @@ struct BlockKeysArgs {
   void *keys;
 };
 
+// Keeps k blocks of each scope, 0 < k < all. Registers of blocks in which kKeyMargin leaves a doubt
+// keep all; returns whether there are none.
+using KeepBlocks = bool (*)(const BlockKeysArgs &args, int64_t k);
+
 // Keys that are numbers and nothing else: 0 for what is left out, this for what is kept in any case.
 template <typename K>
 inline constexpr K kKeptKey = static_cast<K>(~K{0} - 1);
@@ -348,6 +352,9 @@ struct Kernels {
   // Contiguous blocks, one after the other, of 2, 4, 8 or 16 elements.
   void (*block_keys_along[kDtypes][4])(const BlockKeysArgs &args);
   void (*mask_by_keys_along[kDtypes][4])(const BlockKeysArgs &args);
+  // Both at once, for scopes of 2 [0], 4 [1] or 8 [2] neighbours; NULL where registers hold none.
+  KeepBlocks keep_blocks_across[kDtypes][3];
+  KeepBlocks keep_blocks_along[kDtypes][3][4];
   // Keys of the active elements, the others left out; of the inactive, the active kept and NaN left
   // out. They return how many compete.
   int64_t (*active_keys[kKeyWidths])(const MaskedKeysArgs &args);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "kernels/partners-inl.h"
 #include "kernels/tables.h"
 
 #ifndef SPK_KERNELS_SELECT_FEW_ONCE_
@@ -781,45 +782,27 @@ int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
 
 // Scopes that divide a register: each element is compared with the others of its scope. Writes and
 // returns true if no cut leaves a doubt.
-#if HWY_TARGET != HWY_SCALAR
 template <typename T, size_t N>
 HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t k = args.counts[0];
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
-  const Vec<T> one = hn::Set(d, T{1});
-  const Vec<T> wanted = hn::Set(d, static_cast<T>(k));
   AskAhead(x, static_cast<int64_t>(N));
   Vec<T> kept[N];
   size_t count = 0;
   for (size_t i = 0; i < N; ++i) {
     const Vec<T> element = hn::LoadU(d, x + static_cast<int64_t>(i) * kL);
-    const Vec<T> key = ClampedKey<T>(element, args.nan_key);
-    const Vec<T> below = hn::Sub(key, margin);
-    Vec<T> rank = hn::Zero(d);
-    const auto count_if_above = [&](Vec<T> other) HWY_ATTR {
-      rank = hn::IfThenElse(hn::Gt(other, below), hn::Add(rank, one), rank);
-    };
-    count_if_above(hn::Reverse2(d, key));
-    if constexpr (N == 4) {
-      const Vec<T> reversed = hn::Reverse4(d, key);
-      count_if_above(reversed);
-      count_if_above(hn::Reverse2(d, reversed));
-    }
-    const auto keep = hn::Gt(wanted, rank);
-    count += hn::CountTrue(d, keep);
-    kept[i] = hn::IfThenElseZero(keep, element);
+    hn::Mask<Tag<T>> top;
+    count += TopPartners<N, 0>(d, ClampedKey<T>(element, args.nan_key), margin, k, &top);
+    kept[i] = hn::IfThenElseZero(top, element);
   }
-  // An element that is equal to one at the cut, or too close, does not count.
   if (count != static_cast<size_t>(kL * k)) return false;
   for (size_t i = 0; i < N; ++i) {
     hn::StoreU(kept[i], d, y + static_cast<int64_t>(i) * kL);
   }
   return true;
 }
-
-#endif
 
 // A register of scopes of any other size.
 template <typename T, size_t N>
@@ -848,15 +831,13 @@ int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int
   constexpr auto n = static_cast<int64_t>(N);
   const auto *x = reinterpret_cast<const T *>(args.x) + scope * n;
   auto *y = reinterpret_cast<T *>(args.y) + scope * n;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr ((N == 2 || N == 4) && kL >= n) {
+  if constexpr ((N == 2 || N == 4) && kHoldsPartners<N, Tag<T>>) {
     for (; args.scopes - scope >= kL && ComparePartners<T, N>(args, x, y); scope += kL) {
       x += kL * n;
       y += kL * n;
     }
     return scope;
   }
-#endif
   const int64_t end = scope + WholeColumns<T>(args, scope) * kL;
   for (; scope < end && SelectTransposed<T, N>(args, places, x, y); scope += kL) {
     x += kL * n;
