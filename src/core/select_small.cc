@@ -118,8 +118,9 @@ class SmallBlocks {
   KeepBlocks keep_kernel(const BlockRows &rows) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
     const int scope = power_of(scope_.numblk_per_scope);
+    const int block = power_of(leaf_.numel());
     return rows.side_by_side ? kernels_.keep_blocks_across[dtype][scope]
-                             : kernels_.keep_blocks_along[dtype][scope][power_of(leaf_.numel())];
+                             : kernels_.keep_blocks_along[dtype][scope][block];
   }
 
   // Selects while keys are in registers. Returns false if some are too close to tell: those scopes
@@ -144,11 +145,11 @@ class SmallBlocks {
   // Writes the keys of a box, or masks it by them.
   void run(const Rect &blocks, const BlockRows &rows, std::byte *keys, bool masks) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
+    const int block = power_of(leaf_.numel());
     const auto kernel =
         rows.side_by_side
             ? (masks ? kernels_.mask_by_keys_across : kernels_.block_keys_across)[dtype]
-            : (masks ? kernels_.mask_by_keys_along
-                     : kernels_.block_keys_along)[dtype][power_of(leaf_.numel())];
+            : (masks ? kernels_.mask_by_keys_along : kernels_.block_keys_along)[dtype][block];
     for_each_box_of_rows(blocks, rows, keys, kernel);
   }
 

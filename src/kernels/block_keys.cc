@@ -244,9 +244,9 @@ bool KeepOfAcross(const BlockKeysArgs &args, int64_t k) {
 
 // --- blocks one after the other -------------------------------------------------------------
 
-// A register of blocks of N elements are N registers. Where element and register have numbers of
-// bits, a block's number are the upper ones. Each bit of lanes that is summed over makes room for the
-// lowest bit of registers that is left: the bits of lanes then are those of blocks, turned by as many
+// Blocks of N elements, as many as a register has lanes, are N registers. Number the elements: the
+// upper bits are those of the block. Each bit of lanes that is summed over makes room for the lowest
+// bit of registers that is left. In the end the bits of lanes are those of blocks, turned by as many
 // as were replaced.
 template <typename T, int64_t N>
 inline constexpr size_t kReplaced = std::countr_zero(static_cast<uint64_t>(HWY_MIN(N,

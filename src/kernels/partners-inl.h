@@ -78,9 +78,9 @@ HWY_INLINE V MinusPartnersAbove(D d, V key, V than) {
 template <size_t N, class D>
 inline constexpr bool kHoldsPartners = N > 1 && hn::MaxLanes(D()) >= N;
 
-// Scopes of N = 2, 4 or 8 keys, in lanes that differ in the bits from kFirst on. Finds the k largest
-// keys of each and returns how many lanes that are: fewer than k a scope if some next key is less
-// than `margin` below a k-th, because such keys fall out together.
+// Scopes of N = 2, 4 or 8 keys, in lanes that differ in the bits from kFirst on. Finds the k
+// largest keys of each and returns how many lanes that are: fewer than k a scope if some next key is
+// less than `margin` below a k-th, because such keys fall out together.
 template <size_t N, size_t kFirst, class D, class V = hn::Vec<D>>
 HWY_INLINE size_t TopPartners(D d, V key, V margin, int64_t k, hn::Mask<D> *top) {
   constexpr size_t kEnd = kFirst + static_cast<size_t>(std::countr_zero(N));
