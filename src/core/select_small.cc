@@ -178,7 +178,7 @@ class SmallBlocks {
     });
   }
 
-  // Zeroes the keys of the blocks that go.
+  // Zeroes the keys of the blocks that go. Returns false if some are too close to tell.
   bool decide(Scratch &scratch, const Rect &scopes, const Extents &key_step,
               std::byte *keys) const {
     GridLeaf leaf;

@@ -113,35 +113,56 @@ HWY_INLINE bool StaysOf(VKey<T> keys, int64_t k, VKey<T> *stays) {
 
 // --- blocks side by side --------------------------------------------------------------------
 
-// The sums of a register of blocks that begin at element i of a row.
+// A register of blocks side by side, from element i of a row on.
+struct BlocksAcross {
+  const std::byte *x;
+  std::byte *y;
+  const int64_t *x_at;
+  const int64_t *y_at;
+  int64_t numel;
+  int64_t i;
+};
+
+// Calls fn(blocks, number of their first key) for each register of blocks. N elements a block and
+// kBlocks blocks a row; 0: as many as the arguments say. Rows may be as short as one group: nothing
+// is done for each that could be done for all.
+template <typename T, int64_t N, int64_t kBlocks, class Fn>
+HWY_INLINE void ForEachAcross(const BlockKeysArgs &given, Fn fn) {
+  const BlockKeysArgs args = given;  // copies that no store can change, as far as compilers know
+  const int64_t numel = N == 0 ? args.numel : N;
+  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
+  int64_t x_at[N == 0 ? kKeyedElements : N];
+  int64_t y_at[N == 0 ? kKeyedElements : N];
+  std::copy_n(args.x_at, numel, x_at);
+  std::copy_n(args.y_at, numel, y_at);
+  const std::byte *x = args.x;
+  std::byte *y = args.y;
+  int64_t key = 0;
+  for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, y += args.y_row, key += args.key_row) {
+    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
+      fn(BlocksAcross{x, y, x_at, y_at, numel, i}, key + i);
+    }
+  }
+}
+
 template <typename T>
-HWY_INLINE VSquare<T> SumsAcross(const std::byte *x, const int64_t *at, int64_t numel, int64_t i) {
+HWY_INLINE VSquare<T> SumsAcross(const BlocksAcross &of) {
   const auto squares = [&](int64_t e) HWY_ATTR {
-    const T *elements = reinterpret_cast<const T *>(x + at[e]) + i;
+    const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
     hwy::Prefetch(elements + kPrefetch / static_cast<int64_t>(sizeof(T)));
     return Squares(elements);
   };
   VSquare<T> sums = squares(0);
-  for (int64_t e = 1; e < numel; ++e) sums = hn::Add(sums, squares(e));
+  for (int64_t e = 1; e < of.numel; ++e) sums = hn::Add(sums, squares(e));
   return sums;
 }
 
-// N elements a block and kBlocks blocks a row; 0: as many as the arguments say. Rows may be as
-// short as one group: nothing is done for each that could be done for all.
 template <typename T, int64_t N, int64_t kBlocks>
-void KeysAcross(const BlockKeysArgs &given) {
-  const BlockKeysArgs args = given;  // a copy that no store can change, as far as compilers know
-  const int64_t numel = N == 0 ? args.numel : N;
-  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
-  int64_t at[N == 0 ? kKeyedElements : N];
-  std::copy_n(args.x_at, numel, at);
-  const std::byte *x = args.x;
+void KeysAcross(const BlockKeysArgs &args) {
   auto *keys = static_cast<Key<T> *>(args.keys);
-  for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, keys += args.key_row) {
-    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
-      hn::StoreU(KeysOf<T>(SumsAcross<T>(x, at, numel, i)), DKey<T>(), keys + i);
-    }
-  }
+  ForEachAcross<T, N, kBlocks>(args, [=](const BlocksAcross &of, int64_t key) HWY_ATTR {
+    hn::StoreU(KeysOf<T>(SumsAcross<T>(of)), DKey<T>(), keys + key);
+  });
 }
 
 // Elements stay where `stays` is not 0.
@@ -166,56 +187,29 @@ HWY_INLINE void MaskElements(VKey<T> stays, const T *x, T *y) {
 }
 
 template <typename T>
-HWY_INLINE void MaskBlocks(VKey<T> stays, const std::byte *x, const int64_t *x_at, std::byte *y,
-                           const int64_t *y_at, int64_t numel, int64_t i) {
-  for (int64_t e = 0; e < numel; ++e) {
-    MaskElements(stays, reinterpret_cast<const T *>(x + x_at[e]) + i,
-                 reinterpret_cast<T *>(y + y_at[e]) + i);
+HWY_INLINE void MaskBlocksAcross(VKey<T> stays, const BlocksAcross &of) {
+  for (int64_t e = 0; e < of.numel; ++e) {
+    MaskElements(stays, reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i,
+                 reinterpret_cast<T *>(of.y + of.y_at[e]) + of.i);
   }
 }
 
 template <typename T, int64_t N, int64_t kBlocks>
-void MaskAcross(const BlockKeysArgs &given) {
-  const BlockKeysArgs args = given;  // as above
-  const int64_t numel = N == 0 ? args.numel : N;
-  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
-  int64_t x_at[N == 0 ? kKeyedElements : N];
-  int64_t y_at[N == 0 ? kKeyedElements : N];
-  std::copy_n(args.x_at, numel, x_at);
-  std::copy_n(args.y_at, numel, y_at);
-  const std::byte *x = args.x;
-  std::byte *y = args.y;
+void MaskAcross(const BlockKeysArgs &args) {
   const auto *keys = static_cast<const Key<T> *>(args.keys);
-  for (int64_t r = 0; r < args.rows; ++r) {
-    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
-      const VKey<T> stays = hn::LoadU(DKey<T>(), keys + i);
-      MaskBlocks<T>(stays, x, x_at, y, y_at, numel, i);
-    }
-    x += args.x_row;
-    y += args.y_row;
-    keys += args.key_row;
-  }
+  ForEachAcross<T, N, kBlocks>(args, [=](const BlocksAcross &of, int64_t key) HWY_ATTR {
+    MaskBlocksAcross<T>(hn::LoadU(DKey<T>(), keys + key), of);
+  });
 }
 
 template <typename T, int64_t N, int64_t kBlocks, size_t kScope>
-bool KeepAcross(const BlockKeysArgs &given, int64_t k) {
-  const BlockKeysArgs args = given;  // as above
-  const int64_t numel = N == 0 ? args.numel : N;
-  const int64_t blocks = kBlocks == 0 ? args.blocks : kBlocks;
-  int64_t x_at[N == 0 ? kKeyedElements : N];
-  int64_t y_at[N == 0 ? kKeyedElements : N];
-  std::copy_n(args.x_at, numel, x_at);
-  std::copy_n(args.y_at, numel, y_at);
-  const std::byte *x = args.x;
-  std::byte *y = args.y;
+bool KeepAcross(const BlockKeysArgs &args, int64_t k) {
   bool certain = true;
-  for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, y += args.y_row) {
-    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
-      VKey<T> stays;
-      certain &= StaysOf<T, kScope, 0>(KeysOf<T>(SumsAcross<T>(x, x_at, numel, i)), k, &stays);
-      MaskBlocks<T>(stays, x, x_at, y, y_at, numel, i);
-    }
-  }
+  ForEachAcross<T, N, kBlocks>(args, [&certain, k](const BlocksAcross &of, int64_t) HWY_ATTR {
+    VKey<T> stays;
+    certain &= StaysOf<T, kScope, 0>(KeysOf<T>(SumsAcross<T>(of)), k, &stays);
+    MaskBlocksAcross<T>(stays, of);
+  });
   return certain;
 }
 
@@ -246,8 +240,7 @@ bool KeepOfAcross(const BlockKeysArgs &args, int64_t k) {
 
 // Blocks of N elements, as many as a register has lanes, are N registers. Number the elements: the
 // upper bits are those of the block. Each bit of lanes that is summed over makes room for the lowest
-// bit of registers that is left. In the end the bits of lanes are those of blocks, turned by as many
-// as were replaced.
+// bit of registers that is left; in the end the bits of lanes are those of blocks, turned by so many.
 template <typename T, int64_t N>
 inline constexpr size_t kReplaced = std::countr_zero(static_cast<uint64_t>(HWY_MIN(N,
                                                                                    kLanesOf<T>)));
