@@ -16,6 +16,8 @@ inline int64_t size_of(int32_t dtype) {
   return (dtype & 0xff) / 8;
 }
 
+inline constexpr auto kDoubleBytes = static_cast<int64_t>(sizeof(double));
+
 inline const char *name_of(int32_t dtype) {
   switch (dtype) {
     case SPK_F32:

@@ -16,8 +16,6 @@
 namespace spk {
 namespace {
 
-constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
-
 // What a task needs to know of the call.
 struct Task {
   const Kernels &kernels;
@@ -104,7 +102,7 @@ void shrink_elements(const Task &task, Scratch &scratch, const Rect &rect,
   double *local = scratch.take<double>(rect.count());
   load(task.kernels, rect, elements_of(leaf), local);
   const Elements h = {reinterpret_cast<const std::byte *>(local), SPK_F64,
-                      rect.extent.row_major().times(kDouble)};
+                      rect.extent.row_major().times(kDoubleBytes)};
   shrink_elements_by(task, rect, h, threshold, false);
 }
 

@@ -10,8 +10,6 @@
 namespace spk {
 namespace {
 
-constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
-
 // Are entries `size` bytes each, row-major and without gaps?
 bool is_dense(const Extents &shape, const Extents &step, int64_t size) {
   for (int d = shape.size() - 1; d >= 0; --d) {
@@ -574,7 +572,7 @@ Nest part_nest(const GridLeaf &leaf, const Rect &part, const Extents &step) {
   const Extents dense = part.extent.row_major();
   Nest nest;
   for (int d = 0; d < leaf.block.size(); ++d) {
-    nest.add(part.extent[d], dense[d] * kDouble, step[d]);
+    nest.add(part.extent[d], dense[d] * kDoubleBytes, step[d]);
   }
   nest.compile();
   nest.pad_to(1);
@@ -590,7 +588,7 @@ void gather(const Kernels &kernels, const GridLeaf &leaf, const Extents &block, 
   const auto convert = kernels.to_double[index_of_dtype(leaf.dtype)];
   nest.for_each_outer(1, [&](const int64_t *offset) {
     convert(x + offset[1], nest[0].extent, nest[0].step[1] / size_of(leaf.dtype),
-            out + offset[0] / kDouble, 1);
+            out + offset[0] / kDoubleBytes, 1);
   });
 }
 
@@ -600,7 +598,7 @@ void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block,
   std::byte *y = leaf.y + dot(block, leaf.grid_y) + dot(part.low, leaf.block_y);
   const auto convert = kernels.from_double[index_of_dtype(leaf.dtype)];
   nest.for_each_outer(1, [&](const int64_t *offset) {
-    convert(in + offset[0] / kDouble, nest[0].extent, 1, y + offset[1],
+    convert(in + offset[0] / kDoubleBytes, nest[0].extent, 1, y + offset[1],
             nest[0].step[1] / size_of(leaf.dtype));
   });
 }

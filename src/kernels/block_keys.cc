@@ -45,7 +45,7 @@ using VKey = hn::Vec<DKey<T>>;
 template <typename T>
 using Key = hn::TFromD<DKey<T>>;
 template <typename T>
-inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(DSquare<T>()));
+inline constexpr int64_t kSquaresOf = static_cast<int64_t>(hn::MaxLanes(DSquare<T>()));
 
 template <typename T>
 HWY_INLINE VSquare<T> LoadElements(const T *x) {
@@ -93,7 +93,7 @@ HWY_INLINE VKey<T> KeysOf(VSquare<T> sums) {
 }
 
 // Bytes ahead of use at which memory is asked for.
-inline constexpr int64_t kPrefetch = int64_t{1} << 13;
+inline constexpr int64_t kKeysAhead = int64_t{1} << 13;
 
 // --- scopes in registers --------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ HWY_INLINE bool StaysOf(VKey<T> keys, int64_t k, VKey<T> *stays) {
 // --- blocks side by side --------------------------------------------------------------------
 
 // A register of blocks side by side, from element i of a row on.
-struct BlocksAcross {
+struct RegisterAcross {
   const std::byte *x;
   std::byte *y;
   const int64_t *x_at;
@@ -139,17 +139,17 @@ HWY_INLINE void ForEachAcross(const BlockKeysArgs &given, Fn fn) {
   std::byte *y = args.y;
   int64_t key = 0;
   for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, y += args.y_row, key += args.key_row) {
-    for (int64_t i = 0; i < blocks; i += kLanesOf<T>) {
-      fn(BlocksAcross{x, y, x_at, y_at, numel, i}, key + i);
+    for (int64_t i = 0; i < blocks; i += kSquaresOf<T>) {
+      fn(RegisterAcross{x, y, x_at, y_at, numel, i}, key + i);
     }
   }
 }
 
 template <typename T>
-HWY_INLINE VSquare<T> SumsAcross(const BlocksAcross &of) {
+HWY_INLINE VSquare<T> SumsAcross(const RegisterAcross &of) {
   const auto squares = [&](int64_t e) HWY_ATTR {
     const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
-    hwy::Prefetch(elements + kPrefetch / static_cast<int64_t>(sizeof(T)));
+    hwy::Prefetch(elements + kKeysAhead / static_cast<int64_t>(sizeof(T)));
     return Squares(elements);
   };
   VSquare<T> sums = squares(0);
@@ -160,7 +160,7 @@ HWY_INLINE VSquare<T> SumsAcross(const BlocksAcross &of) {
 template <typename T, int64_t N, int64_t kBlocks>
 void KeysAcross(const BlockKeysArgs &args) {
   auto *keys = static_cast<Key<T> *>(args.keys);
-  ForEachAcross<T, N, kBlocks>(args, [=](const BlocksAcross &of, int64_t key) HWY_ATTR {
+  ForEachAcross<T, N, kBlocks>(args, [=](const RegisterAcross &of, int64_t key) HWY_ATTR {
     hn::StoreU(KeysOf<T>(SumsAcross<T>(of)), DKey<T>(), keys + key);
   });
 }
@@ -187,7 +187,7 @@ HWY_INLINE void MaskElements(VKey<T> stays, const T *x, T *y) {
 }
 
 template <typename T>
-HWY_INLINE void MaskBlocksAcross(VKey<T> stays, const BlocksAcross &of) {
+HWY_INLINE void MaskBlocksAcross(VKey<T> stays, const RegisterAcross &of) {
   for (int64_t e = 0; e < of.numel; ++e) {
     MaskElements(stays, reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i,
                  reinterpret_cast<T *>(of.y + of.y_at[e]) + of.i);
@@ -197,7 +197,7 @@ HWY_INLINE void MaskBlocksAcross(VKey<T> stays, const BlocksAcross &of) {
 template <typename T, int64_t N, int64_t kBlocks>
 void MaskAcross(const BlockKeysArgs &args) {
   const auto *keys = static_cast<const Key<T> *>(args.keys);
-  ForEachAcross<T, N, kBlocks>(args, [=](const BlocksAcross &of, int64_t key) HWY_ATTR {
+  ForEachAcross<T, N, kBlocks>(args, [=](const RegisterAcross &of, int64_t key) HWY_ATTR {
     MaskBlocksAcross<T>(hn::LoadU(DKey<T>(), keys + key), of);
   });
 }
@@ -205,7 +205,7 @@ void MaskAcross(const BlockKeysArgs &args) {
 template <typename T, int64_t N, int64_t kBlocks, size_t kScope>
 bool KeepAcross(const BlockKeysArgs &args, int64_t k) {
   bool certain = true;
-  ForEachAcross<T, N, kBlocks>(args, [&certain, k](const BlocksAcross &of, int64_t) HWY_ATTR {
+  ForEachAcross<T, N, kBlocks>(args, [&certain, k](const RegisterAcross &of, int64_t) HWY_ATTR {
     VKey<T> stays;
     certain &= StaysOf<T, kScope, 0>(KeysOf<T>(SumsAcross<T>(of)), k, &stays);
     MaskBlocksAcross<T>(stays, of);
@@ -243,7 +243,7 @@ bool KeepOfAcross(const BlockKeysArgs &args, int64_t k) {
 // bit of registers that is left; in the end the bits of lanes are those of blocks, turned by so many.
 template <typename T, int64_t N>
 inline constexpr size_t kReplaced = std::countr_zero(static_cast<uint64_t>(HWY_MIN(N,
-                                                                                   kLanesOf<T>)));
+                                                                                   kSquaresOf<T>)));
 
 // Sums two registers over a bit of their lanes: the second goes to where that bit is set.
 template <typename T, size_t kBit>
@@ -268,10 +268,10 @@ HWY_INLINE void SumOverBits([[maybe_unused]] VSquare<T> *sums) {
 
 template <typename T, int64_t N>
 HWY_INLINE VSquare<T> SumsAlong(const T *x) {
-  constexpr int64_t kL = kLanesOf<T>;
+  constexpr int64_t kL = kSquaresOf<T>;
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
   for (int64_t at = 0; at < N * kL; at += kLine) {
-    hwy::Prefetch(x + at + kPrefetch / static_cast<int64_t>(sizeof(T)));
+    hwy::Prefetch(x + at + kKeysAhead / static_cast<int64_t>(sizeof(T)));
   }
   // Registers of one block.
   constexpr int64_t kOwn = N > kL ? N / kL : 1;
@@ -310,7 +310,7 @@ HWY_INLINE void MaskBlocksAlong(VKey<T> stays, const T *x, T *y) {
   of_register[0] = stays;
   SpreadOverBits<T, kBits>(of_register);
   for (int64_t v = 0; v < N; ++v) {
-    const int64_t at = v * kLanesOf<T>;
+    const int64_t at = v * kSquaresOf<T>;
     MaskElements(of_register[(v << kBits) / N], x + at, y + at);
   }
 }
@@ -334,7 +334,7 @@ class Order {
   }
 
  private:
-  static constexpr auto kL = static_cast<size_t>(kLanesOf<T>);
+  static constexpr auto kL = static_cast<size_t>(kSquaresOf<T>);
   static constexpr auto kBits = static_cast<size_t>(std::countr_zero(kL));
 
   // A number of kBits bits whose bits are moved up, the highest ones to the lowest place.
@@ -360,7 +360,7 @@ void KeysAlong(const BlockKeysArgs &args) {
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *keys = static_cast<Key<T> *>(args.keys) + r * args.key_row;
-    for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
+    for (int64_t i = 0; i < args.blocks; i += kSquaresOf<T>) {
       order.Store(KeysOf<T>(SumsAlong<T, N>(x + i * N)), keys + i);
     }
   }
@@ -373,7 +373,7 @@ void MaskAlong(const BlockKeysArgs &args) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     const auto *keys = static_cast<const Key<T> *>(args.keys) + r * args.key_row;
-    for (int64_t i = 0; i < args.blocks; i += kLanesOf<T>) {
+    for (int64_t i = 0; i < args.blocks; i += kSquaresOf<T>) {
       MaskBlocksAlong<T, N>(order.Load(keys + i), x + i * N, y + i * N);
     }
   }
@@ -383,7 +383,7 @@ void MaskAlong(const BlockKeysArgs &args) {
 // found out for all of them meanwhile.
 template <typename T, int64_t N, size_t kScope>
 bool KeepAlong(const BlockKeysArgs &args, int64_t k) {
-  constexpr int64_t kL = kLanesOf<T>;
+  constexpr int64_t kL = kSquaresOf<T>;
   constexpr int64_t kTogether = 4;
   bool certain = true;
   for (int64_t r = 0; r < args.rows; ++r) {

@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 
 // Short rows, and what is left of longer ones, are moved at most eight words at a time.
 template <class T>
-using Words = hn::CappedTag<T, 8>;
+using MaskWords = hn::CappedTag<T, 8>;
 
 // A register, with a keep byte for each element.
 template <class DW, class T = hn::TFromD<DW>>
@@ -45,7 +45,7 @@ HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, i
   int64_t i = 0;
   if (x_step == 1 && y_step == 1 && keep_step == 1) {
     i = MaskRegisters(hn::ScalableTag<T>(), x, y, 0, n, keep, ahead);
-    i = MaskRegisters(Words<T>(), x, y, i, n, keep, ahead);
+    i = MaskRegisters(MaskWords<T>(), x, y, i, n, keep, ahead);
   }
   for (; i < n; ++i) y[i * y_step] = keep[i * keep_step] ? x[i * x_step] : T{};
 }
@@ -53,7 +53,7 @@ HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, i
 // A short row, kept or not without a branch: which of them are kept is hard to guess.
 template <class T>
 HWY_INLINE void MaskShortRow(const T *x, T *y, int64_t n, bool keep) {
-  const Words<T> d;
+  const MaskWords<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto mask = hn::Set(d, keep ? static_cast<T>(~T{0}) : T{0});
   const auto last = hn::And(mask, hn::LoadU(d, x + n - lanes));
@@ -228,7 +228,7 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
       return MaskGroupsOfPickedRows<T>(args);
     }
   }
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Words<T>()));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(MaskWords<T>()));
   switch (KindOfRows<T>(args, lanes)) {
     case Rows::kShort:
       return ForEachRow<T, uint8_t>(
@@ -240,7 +240,7 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
       if (args.n == lanes) {
         return ForEachRow<T, uint8_t>(
             args, [ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
-                      HWY_ATTR { MaskRegister(Words<T>(), x, y, keep, ahead); });
+                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, keep, ahead); });
       }
       return ForEachRow<T, uint8_t>(
           args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep)

@@ -8,11 +8,11 @@ namespace spk {
 namespace {
 
 // Inside a region of the host its threads are busy already: run serially there.
-int32_t concurrency(void *) {
+int32_t openmp_concurrency(void *) {
   return omp_in_parallel() ? 1 : omp_get_thread_limit();
 }
 
-int32_t parallel_for(void *, int64_t count, spk_task_fn task, void *task_data) {
+int32_t openmp_parallel_for(void *, int64_t count, spk_task_fn task, void *task_data) {
   // num_threads holds for this region only; the host's settings stay as they are.
 #pragma omp parallel for num_threads(static_cast <int>(count)) schedule(static, 1)
   for (int64_t i = 0; i < count; ++i) task(task_data, i);
@@ -22,7 +22,8 @@ int32_t parallel_for(void *, int64_t count, spk_task_fn task, void *task_data) {
 }  // namespace
 
 const Executor *openmp_executor() {
-  static constexpr Executor kOpenmp = {sizeof(Executor), nullptr, concurrency, parallel_for};
+  static constexpr Executor kOpenmp = {sizeof(Executor), nullptr, openmp_concurrency,
+                                       openmp_parallel_for};
   return &kOpenmp;
 }
 

@@ -22,12 +22,12 @@ bool inside_host_arena() {
   return tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized;
 }
 
-int32_t concurrency(void *) {
+int32_t tbb_concurrency(void *) {
   return inside_host_arena() ? tbb::this_task_arena::max_concurrency()
                              : process_arena().max_concurrency();
 }
 
-int32_t parallel_for(void *, int64_t count, spk_task_fn task, void *task_data) {
+int32_t tbb_parallel_for(void *, int64_t count, spk_task_fn task, void *task_data) {
   auto loop = [=] {
     tbb::parallel_for(
         tbb::blocked_range<int64_t>(0, count, 1),
@@ -48,7 +48,7 @@ int32_t parallel_for(void *, int64_t count, spk_task_fn task, void *task_data) {
 }  // namespace
 
 const Executor *tbb_executor() {
-  static constexpr Executor kTbb = {sizeof(Executor), nullptr, concurrency, parallel_for};
+  static constexpr Executor kTbb = {sizeof(Executor), nullptr, tbb_concurrency, tbb_parallel_for};
   return &kTbb;
 }
 

@@ -124,6 +124,10 @@ Magnitudes momentum_of(const CallLayer &layer) {
   return {elements_of(layer.adam_m1), elements_of(layer.adam_m2)};
 }
 
+std::byte *take_keys(Call &call, KeyWidth width, int64_t n) {
+  return call.scratch().take<std::byte>(n * bytes_of(width));
+}
+
 int64_t write_keys(Call &call, const Extents &shape, const Magnitudes &magnitudes,
                    const uint8_t *mask, Among among, std::byte *keys) {
   const Kernels &kernels = call.kernels();

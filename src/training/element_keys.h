@@ -27,6 +27,9 @@ Magnitudes momentum_of(const CallLayer &layer);
 // Who competes for being kept; the others are never, or always.
 enum class Among { kActive, kInactive };
 
+// Room for n keys.
+std::byte *take_keys(Call &call, KeyWidth width, int64_t n);
+
 // Writes the keys of all positions of a shape; returns how many compete. NaN is the largest of the
 // active, and does not compete among the inactive.
 int64_t write_keys(Call &call, const Extents &shape, const Magnitudes &magnitudes,

@@ -15,14 +15,10 @@ bool is_structured_growth(int32_t mode) {
   return mode >= SPK_GROW_STRUCT_GRADIENT_MEAN && mode <= SPK_GROW_STRUCT_CRITERION;
 }
 
-std::byte *take_keys(const UpdateCall &update, KeyWidth width, int64_t n) {
-  return update.call.scratch().take<std::byte>(n * bytes_of(width));
-}
-
 void grow_largest(const UpdateCall &update, const CallLayer &layer, const Magnitudes &magnitudes) {
   const Scratch::Frame frame(update.call.scratch());
   const int64_t n = layer.numel();
-  std::byte *keys = take_keys(update, magnitudes.width(), n);
+  std::byte *keys = take_keys(update.call, magnitudes.width(), n);
   const int64_t growable =
       write_keys(update.call, layer.shape(), magnitudes, layer.mask, Among::kInactive, keys);
   const int64_t wanted = std::min(layer.now.requested_grown, growable);
@@ -33,13 +29,13 @@ void grow_at_random(const UpdateCall &update, const CallLayer &layer) {
   const Scratch::Frame frame(update.call.scratch());
   const int64_t n = layer.numel();
   const Draw draw = next_draw(update.masking, layer.id, Purpose::kGrow);
-  std::byte *keys = take_keys(update, kKeys64, n);
+  std::byte *keys = take_keys(update.call, kKeys64, n);
   write_random_keys(update.call, draw, layer.mask, n, keys);
   const int64_t wanted = std::min(layer.now.requested_grown, layer.inactive());
   keep_largest(update.call, kKeys64, keys, n, layer.nonzeros + wanted, layer.mask);
 }
 
-Criterion criterion_of(const spk_masking_options &o) {
+Criterion growth_criterion(const spk_masking_options &o) {
   switch (o.grow) {
     case SPK_GROW_STRUCT_GRADIENT_MAX:
       return {CriterionKind::kMax};
@@ -53,7 +49,7 @@ Criterion criterion_of(const spk_masking_options &o) {
 }
 
 void grow_kernels(const UpdateCall &update, const CallLayer &layer) {
-  const Criterion criterion = criterion_of(update.options());
+  const Criterion criterion = growth_criterion(update.options());
   const int64_t kernel = layer.layer->kernel();
   // The mean, the largest and the smallest of one element are itself.
   if (kernel == 1 && criterion.kind != CriterionKind::kCallback) {
@@ -67,7 +63,7 @@ void grow_kernels(const UpdateCall &update, const CallLayer &layer) {
   kernel_criteria(update.call, *layer.layer, layer.gradient, criterion, scores);
   find_active(update.call, mask, keep);
   const int64_t active = count_active(update.call, keep, n);
-  std::byte *keys = take_keys(update, kKeys64, n);
+  std::byte *keys = take_keys(update.call, kKeys64, n);
   const int64_t growable =
       write_keys(update.call, {n}, magnitudes_of(scores), keep, Among::kInactive, keys);
   const int64_t wanted = std::min(layer.now.requested_grown / kernel, growable);

@@ -73,23 +73,19 @@ void decide_counts(const UpdateCall &update, CallLayers &layers) {
 
 // --- elements ---------------------------------------------------------------------------------
 
-std::byte *take_keys(const UpdateCall &update, KeyWidth width, int64_t n) {
-  return update.call.scratch().take<std::byte>(n * bytes_of(width));
-}
-
 void remove_elements(const UpdateCall &update, CallLayer &layer) {
   const int64_t stay = layer.nonzeros - std::min(layer.now.requested_removed, layer.nonzeros);
   if (stay == layer.nonzeros) return;
   const Scratch::Frame frame(update.call.scratch());
   const Magnitudes weights = magnitudes_of(layer.weight);
-  std::byte *keys = take_keys(update, weights.width(), layer.numel());
+  std::byte *keys = take_keys(update.call, weights.width(), layer.numel());
   write_keys(update.call, layer.shape(), weights, layer.mask, Among::kActive, keys);
   keep_largest(update.call, weights.width(), keys, layer.numel(), stay, layer.mask);
 }
 
 // --- kernels ----------------------------------------------------------------------------------
 
-Criterion criterion_of(const spk_masking_options &o) {
+Criterion prune_criterion(const spk_masking_options &o) {
   switch (o.prune) {
     case SPK_PRUNE_STRUCT_MAGNITUDE_MAX:
       return {CriterionKind::kMax};
@@ -107,7 +103,7 @@ void remove_kernels(const UpdateCall &update, CallLayer &layer) {
   const int64_t kernel = layer.layer->kernel();
   const int64_t wanted = (layer.now.requested_removed + kernel - 1) / kernel;
   layer.now.requested_removed = wanted * kernel;
-  const Criterion criterion = criterion_of(update.options());
+  const Criterion criterion = prune_criterion(update.options());
   // The mean, the largest and the smallest of one element are itself.
   if (kernel == 1 && criterion.kind != CriterionKind::kCallback) {
     return remove_elements(update, layer);
@@ -120,7 +116,7 @@ void remove_kernels(const UpdateCall &update, CallLayer &layer) {
   uint8_t *keep = update.call.scratch().take<uint8_t>(n);
   kernel_criteria(update.call, *layer.layer, layer.weight, criterion, scores);
   find_active(update.call, mask, keep);
-  std::byte *keys = take_keys(update, kKeys64, n);
+  std::byte *keys = take_keys(update.call, kKeys64, n);
   const int64_t active =
       write_keys(update.call, {n}, magnitudes_of(scores), keep, Among::kActive, keys);
   keep_largest(update.call, kKeys64, keys, n, active - std::min(wanted, active), keep);
@@ -144,7 +140,7 @@ void remove_among_all(const UpdateCall &update, CallLayers &layers, int64_t tota
   const bool as_doubles = !have_one_dtype(layers);
   const KeyForm form = KeyForm::of_elements(as_doubles ? SPK_F64 : layers[0].weight.dtype);
   const int64_t n = sum_of_numel(layers);
-  std::byte *keys = take_keys(update, form.width, n);
+  std::byte *keys = take_keys(update.call, form.width, n);
   std::byte *to = keys;
   for (const CallLayer &layer : layers) {
     Magnitudes weights = magnitudes_of(layer.weight);
