@@ -77,6 +77,13 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
   }
 }
 
+// One register, whose code every kind of loop shares.
+template <class T, class Op>
+HWY_NOINLINE void AddRegister(const ReduceArgs &args, const std::byte *x, int64_t step,
+                              int64_t count, const RowsOfBlocks &of, const RowsAhead &ahead) {
+  AddRows<1, T, Op>(args, x, step, count, of, ahead);
+}
+
 // One box. Neighbours that are known to be contiguous are added some registers at a time.
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t first) {
@@ -98,11 +105,11 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
       }
     }
     for (; j + kN <= args.inner.count; j += kN) {
-      AddRows<1, T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j}, ahead);
+      AddRegister<T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j}, ahead);
     }
     if (j < args.inner.count) {
-      AddRows<1, T, Op>(args, x + j * args.inner.step, step, args.inner.count - j,
-                        {row, rows, first + j}, ahead);
+      AddRegister<T, Op>(args, x + j * args.inner.step, step, args.inner.count - j,
+                         {row, rows, first + j}, ahead);
     }
   }
 }
@@ -139,8 +146,8 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
     }
     if (j < beside) {
       const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
-      AddRows<1, T, Op>(args, x, step, beside - j, {0, rows, first + j},
-                        RowsAhead(args, 0, rows, rows));
+      AddRegister<T, Op>(args, x, step, beside - j, {0, rows, first + j},
+                         RowsAhead(args, 0, rows, rows));
     }
   }
 }

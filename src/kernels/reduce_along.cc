@@ -100,6 +100,13 @@ HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, in
   }
 }
 
+// The same, where the lanes are in memory anyway.
+template <class Op>
+HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, int64_t count,
+                               int64_t first) {
+  FinishBlocks(args, blocks, count, first);
+}
+
 // Lanes that wait in memory; nothing is written when they are made.
 template <class Op>
 struct StoredLanes {
@@ -233,7 +240,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
               : BytesAhead(args.inner, b, HWY_MIN(groups_ahead * kLanes, kMostAhead), next_row);
       ReduceBlocks<kRow, Op, T>(args, tail, x + b * args.inner.step, ahead, first + b, count,
                                 blocks);
-      FinishBlocks(args, blocks, count, first + b);
+      FinishStored(args, blocks, count, first + b);
     }
   }
 }

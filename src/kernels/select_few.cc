@@ -345,8 +345,10 @@ void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
 
 // --- registers ------------------------------------------------------------------------------
 
-// Scopes of at most this many elements are cut without leaving the registers.
-inline constexpr size_t kInRegisters = 16;
+// Scopes of at most this many elements are cut without leaving the registers. Portable code, which
+// is not for speed, does without the large sorting networks.
+inline constexpr bool kIsPortable = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128;
+inline constexpr size_t kInRegisters = kIsPortable ? 4 : 16;
 
 // Of few elements, some of which stay and some go, the same number everywhere.
 inline bool FitsRegisters(const SelectFewArgs &args) {
