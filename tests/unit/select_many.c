@@ -344,8 +344,9 @@ static void check_data(struct subject *s, enum data kind) {
   fill(s->original, s->dtype, kind, s->shape.span);
   struct order *orders = orders_of(s);
   const int64_t n = s->n;
-  const int64_t counts[] = {0, 1, n / 10, n / 2, n / 2 + 1, n - 1, n};
-  for (int64_t i = 0; i < COUNT(counts); ++i) {
+  const int64_t counts[] = {n / 10, n / 2, n - 1, 0, 1, n / 2 + 1, n};
+  const int64_t tried = n > 100000 ? 3 : COUNT(counts);
+  for (int64_t i = 0; i < tried; ++i) {
     check_keep_top(s, orders, counts[i], SPK_TIES_BY_POSITION, i % 2);
     if (i % 3 == 0) check_keep_top(s, orders, counts[i], SPK_TIES_KEEP_ALL, i % 2 == 0);
     if (counts[i] > 0) check_kth(s, orders, counts[i]);
