@@ -24,7 +24,8 @@ const Kernels *make_table() {
   fill_masked(table);
   fill_panel(table);
   fill_select(table);
-  fill_select_few(table);
+  fill_select_across(table);
+  fill_select_along(table);
   fill_block_keys(table);
   fill_select_many(table);
   fill_shrink(table);

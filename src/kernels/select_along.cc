@@ -1,0 +1,400 @@
+// The top elements of many scopes of few elements each that lie one after the other, straight in
+// memory.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/select_along.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kernels/kernels.h"
+#include "kernels/partners-inl.h"
+#include "kernels/select_few-inl.h"
+#include "kernels/tables.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Bytes ahead of use at which memory is asked for.
+inline constexpr int64_t kPrefetch = 12288;
+
+// Elements of a register block, the unit of 128 bits inside which elements are interleaved.
+template <typename T>
+inline constexpr int64_t kAtom = HWY_MIN(kLanesOf<T>, static_cast<int64_t>(16 / sizeof(T)));
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <typename DT, typename T = hn::TFromD<DT>>
+HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t) {
+  return hn::LoadU(d, x);
+}
+template <typename T>
+HWY_INLINE void TransposeBlocks(Vec<T> *) {}
+
+#else
+
+// A register of blocks that are `step` elements apart.
+template <typename DT, typename T = hn::TFromD<DT>>
+HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t step) {
+  constexpr auto kBlocks = static_cast<int64_t>(hn::MaxLanes(d)) / kAtom<T>;
+  if constexpr (kBlocks <= 1) {
+    return hn::LoadU(d, x);
+  } else {
+    const hn::Half<DT> half;
+    return hn::Combine(d, LoadBlocks(half, x + kBlocks / 2 * step, step),
+                       LoadBlocks(half, x, step));
+  }
+}
+
+// Transposes, inside each block, as many registers as a block has elements: after as many rounds of
+// shuffling as an index has bits, the indices of register and element have changed places.
+template <typename T>
+HWY_INLINE void TransposeBlocks(Vec<T> *v) {
+  constexpr Tag<T> d;
+  constexpr int64_t kA = kAtom<T>;
+  for (int64_t round = 1; round < kA; round *= 2) {
+    Vec<T> shuffled[kA];
+    for (int64_t i = 0; i < kA / 2; ++i) {
+      shuffled[2 * i] = hn::InterleaveLower(d, v[i], v[i + kA / 2]);
+      shuffled[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kA / 2]);
+    }
+    for (int64_t i = 0; i < kA; ++i) v[i] = shuffled[i];
+  }
+}
+
+#endif
+
+// The elements from `first` on of a register of scopes of n elements: one position a register.
+template <typename T>
+HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
+  constexpr int64_t kA = kAtom<T>;
+  for (int64_t i = 0; i < kA; ++i) rows[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
+  TransposeBlocks<T>(rows);
+}
+
+// A register of scopes of n elements, into rows of one position each. Scopes shorter than a block
+// are read beyond their end; of others the last block overlaps the one before.
+template <typename T>
+HWY_INLINE void TransposeScopes(const T *x, int64_t n, int64_t column, Panel<T> *panel) {
+  constexpr int64_t kA = kAtom<T>;
+  for (int64_t at = 0; at < n; at += kA) {
+    const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
+    Vec<T> rows[kA];
+    LoadTransposed(x, n, first, rows);
+    for (int64_t i = 0; i < HWY_MIN(kA, n); ++i) {
+      hn::Store(rows[i], Tag<T>(), panel->element[first + i] + column);
+    }
+  }
+}
+
+// For each element of a register of scopes, one after the other: the scope's lane and the position.
+template <typename T>
+struct Places {
+  static constexpr int64_t kL = kLanesOf<T>;
+  HWY_ALIGN T scope[kFewBlocks * kL + kL];
+  HWY_ALIGN T position[kFewBlocks * kL + kL];
+};
+
+// What runs over into the next scope is overwritten by it.
+template <typename T>
+void FillPlaces(int64_t n, Places<T> *places) {
+  constexpr Tag<T> d;
+  for (int64_t s = 0; s < kLanesOf<T>; ++s) {
+    const Vec<T> scope = hn::Set(d, static_cast<T>(s));
+    for (int64_t p = 0; p < n; p += kLanesOf<T>) {
+      hn::StoreU(scope, d, places->scope + s * n + p);
+      hn::StoreU(hn::Iota(d, static_cast<T>(p)), d, places->position + s * n + p);
+    }
+  }
+}
+
+// Not every instruction set can permute 16-bit lanes at will.
+template <typename T>
+inline constexpr bool kPermutes = sizeof(T) > 2 || HWY_TARGET <= HWY_AVX3;
+
+template <typename T>
+HWY_INLINE Vec<T> Permute(Vec<T> v, const T *from) {
+  return hn::TableLookupLanes(v, hn::SetTableIndices(Tag<T>(), from));
+}
+#if HWY_TARGET <= HWY_AVX3
+template <>
+HWY_INLINE Vec<int16_t> Permute(Vec<int16_t> v, const int16_t *from) {
+  return Vec<int16_t>{_mm512_permutexvar_epi16(hn::Load(Tag<int16_t>(), from).raw, v.raw)};
+}
+#endif
+
+// Gives each element of a register of scopes what its scope has.
+template <typename T>
+class Spread {
+ public:
+  HWY_INLINE Spread(const T *of_scope, int64_t n, const Places<T> &places)
+      : of_scope_(hn::Load(Tag<T>(), of_scope)), places_(places) {
+    if constexpr (!kPermutes<T>) {
+      for (int64_t s = 0; s < kLanesOf<T>; ++s) {
+        const Vec<T> value = hn::Set(Tag<T>(), of_scope[s]);
+        for (int64_t p = 0; p < n; p += kLanesOf<T>) {
+          hn::StoreU(value, Tag<T>(), spread_ + s * n + p);
+        }
+      }
+    }
+  }
+
+  HWY_INLINE Vec<T> operator[](int64_t element) const {
+    if constexpr (kPermutes<T>) {
+      return Permute<T>(of_scope_, places_.scope + element);
+    } else {
+      return hn::Load(Tag<T>(), spread_ + element);
+    }
+  }
+
+ private:
+  Vec<T> of_scope_;
+  HWY_ALIGN T spread_[kPermutes<T> ? 1 : kFewBlocks * kLanesOf<T> + kLanesOf<T>];
+  const Places<T> &places_;
+};
+
+// Asks for a register of scopes that is transposed soon: blocks here and there, which processors do
+// not foresee. Done before sorting, during which memory would else be idle.
+template <typename T>
+HWY_INLINE void AskAhead(const T *x, int64_t n) {
+  const T *soon = x + kPrefetch / static_cast<int64_t>(sizeof(T));
+  for (int64_t e = 0; e < n * kLanesOf<T>; e += kLine<T>) hwy::Prefetch(soon + e);
+}
+
+template <typename T>
+HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
+                           const Places<T> &places) {
+  constexpr Tag<T> d;
+  const Spread<T> cut(cut_of_scope, args.n, places);
+  const int64_t elements = args.n * kLanesOf<T>;
+  for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
+    hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
+  }
+}
+
+template <typename T>
+void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
+                       const T *until_of_scope, const Places<T> &places) {
+  constexpr Tag<T> d;
+  const Spread<T> cut(cut_of_scope, args.n, places);
+  const Spread<T> until(until_of_scope, args.n, places);
+  for (int64_t e = 0; e < args.n * kLanesOf<T>; e += kLanesOf<T>) {
+    const Vec<T> position = hn::Load(d, places.position + e);
+    hn::StoreU(KeepSettled<T>(args, hn::LoadU(d, x + e), position, cut[e], until[e]), d, y + e);
+  }
+}
+
+// Sorts the keys of N elements of a register of scopes, largest first. May read beyond a scope.
+template <typename T, size_t N>
+void SortTransposed(const T *x, int64_t n, T (*sorted)[Panel<T>::kWidth]) {
+  constexpr int64_t kA = kAtom<T>;
+  constexpr auto kCount = static_cast<int64_t>(N);
+  Vec<T> key[HWY_MAX(kCount, kA)];
+  for (int64_t at = 0; at < kCount; at += kA) {
+    const int64_t first = HWY_MAX(HWY_MIN(at, kCount - kA), 0);
+    LoadTransposed(x, n, first, key + first);
+  }
+  for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(key[i]);
+  SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+  for (size_t i = 0; i < N; ++i) hn::Store(key[i], Tag<T>(), sorted[i]);
+}
+
+template <typename T>
+using SortTransposedFn = void (*)(const T *, int64_t, T (*)[Panel<T>::kWidth]);
+
+template <typename T, size_t... I>
+constexpr std::array<SortTransposedFn<T>, kHalf> SortTransposedTable(std::index_sequence<I...>) {
+  return {SortTransposed<T, I + 1>...};
+}
+
+template <typename T>
+void SortHalvesTransposed(const T *x, int64_t n, int64_t column, Panel<T> *panel) {
+  static constexpr auto kSort = SortTransposedTable<T>(std::make_index_sequence<kHalf>());
+  using Row = T(*)[Panel<T>::kWidth];
+  const int64_t half = FirstHalf(n);
+  kSort[half - 1](x, n, reinterpret_cast<Row>(panel->sorted[1] + column));
+  if (n == half) return;
+  kSort[n - half - 1](x + half, n, reinterpret_cast<Row>(panel->sorted[half + 3] + column));
+}
+
+// The elements of a panel as rows, for what needs their positions.
+template <typename T>
+void SettleTransposed(const SelectFewArgs &args, const T *x, int64_t columns, Panel<T> *panel) {
+  for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    TransposeScopes(x + c * args.n, args.n, c, panel);
+  }
+  SettlePanel(args, PanelRows<T>(*panel).rows(), columns, panel);
+}
+
+// Registers of scopes, one after the other.
+template <typename T>
+void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t columns,
+                      const Places<T> &places, Panel<T> *panel) {
+  constexpr int64_t kL = kLanesOf<T>;
+  for (int64_t c = 0; c < columns * kL; c += kL) {
+    AskAhead(x + c * args.n, args.n);
+    SortHalvesTransposed(x + c * args.n, args.n, c, panel);
+  }
+  const bool settled = CutPanel(args, columns, panel);
+  if (settled) SettleTransposed(args, x, columns, panel);
+  for (int64_t c = 0; c < columns * kL; c += kL) {
+    const int64_t first = c * args.n;
+    if (settled) {
+      ApplySettledAlong(args, x + first, y + first, panel->cut + c, panel->until + c, places);
+    } else {
+      ApplyAlong(args, x + first, y + first, panel->cut + c, places);
+    }
+  }
+}
+
+// Scopes in whole registers that may be read a block at a time.
+template <typename T>
+int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
+  const int64_t shortest = HWY_MAX(args.n - FirstHalf(args.n), 1);
+  const int64_t beyond = HWY_MAX(kAtom<T> - shortest, 0);
+  const int64_t elements = (args.scopes - scope) * args.n - beyond;
+  return HWY_MAX(elements, 0) / (kLanesOf<T> * args.n);
+}
+
+// Scopes that divide a register: each element is compared with the others of its scope. Writes and
+// returns true if no cut leaves a doubt.
+template <typename T, size_t N>
+HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
+  constexpr Tag<T> d;
+  constexpr int64_t kL = kLanesOf<T>;
+  const int64_t k = args.counts[0];
+  const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
+  AskAhead(x, static_cast<int64_t>(N));
+  Vec<T> kept[N];
+  size_t count = 0;
+  for (size_t i = 0; i < N; ++i) {
+    const Vec<T> element = hn::LoadU(d, x + static_cast<int64_t>(i) * kL);
+    hn::Mask<Tag<T>> top;
+    count += TopPartners<N, 0>(d, ClampedKey<T>(element, args.nan_key), margin, k, &top);
+    kept[i] = hn::IfThenElseZero(top, element);
+  }
+  if (count != static_cast<size_t>(kL * k)) return false;
+  for (size_t i = 0; i < N; ++i) {
+    hn::StoreU(kept[i], d, y + static_cast<int64_t>(i) * kL);
+  }
+  return true;
+}
+
+// A register of scopes of any other size.
+template <typename T, size_t N>
+HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
+                                 T *y) {
+  constexpr int64_t kA = kAtom<T>;
+  constexpr auto n = static_cast<int64_t>(N);
+  AskAhead(x, n);
+  Vec<T> element[HWY_MAX(n, kA)];
+  for (int64_t at = 0; at < n; at += kA) {
+    const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
+    LoadTransposed(x, n, first, element + first);
+  }
+  Vec<T> cut;
+  if (!CutRegisters<T, N>(args, element, &cut)) return false;
+  HWY_ALIGN T of_scope[kLanesOf<T>];
+  hn::Store(cut, Tag<T>(), of_scope);
+  ApplyAlong(args, x, y, of_scope, places);
+  return true;
+}
+
+// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
+template <typename T, size_t N>
+int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int64_t scope) {
+  constexpr int64_t kL = kLanesOf<T>;
+  constexpr auto n = static_cast<int64_t>(N);
+  const auto *x = reinterpret_cast<const T *>(args.x) + scope * n;
+  auto *y = reinterpret_cast<T *>(args.y) + scope * n;
+  if constexpr ((N == 2 || N == 4) && kHoldsPartners<N, Tag<T>>) {
+    for (; args.scopes - scope >= kL && ComparePartners<T, N>(args, x, y); scope += kL) {
+      x += kL * n;
+      y += kL * n;
+    }
+    return scope;
+  }
+  const int64_t end = scope + WholeColumns<T>(args, scope) * kL;
+  for (; scope < end && SelectTransposed<T, N>(args, places, x, y); scope += kL) {
+    x += kL * n;
+    y += kL * n;
+  }
+  return scope;
+}
+
+template <typename T>
+using AlongFn = int64_t (*)(const SelectFewArgs &, const Places<T> &, int64_t);
+
+template <typename T, size_t... I>
+constexpr std::array<AlongFn<T>, kInRegisters + 1> AlongTable(std::index_sequence<I...>) {
+  return {nullptr, nullptr, AlongInRegisters<T, I + 2>...};
+}
+
+// Fewer scopes than a register has lanes, or the last ones: by way of a buffer.
+template <typename T>
+void SelectAlongRest(const SelectFewArgs &args, int64_t scope, const Places<T> &places,
+                     Panel<T> *panel) {
+  constexpr int64_t kL = kLanesOf<T>;
+  HWY_ALIGN T buffer[kFewBlocks * kL + kAtom<T>] = {};
+  const auto *x = reinterpret_cast<const T *>(args.x);
+  auto *y = reinterpret_cast<T *>(args.y);
+  for (; scope < args.scopes; scope += kL) {
+    const int64_t scopes = HWY_MIN(kL, args.scopes - scope);
+    std::copy_n(x + scope * args.n, scopes * args.n, buffer);
+    FillWanted(args, scope, scopes, panel);
+    SelectAlongPanel(args, buffer, buffer, 1, places, panel);
+    std::copy_n(buffer, scopes * args.n, y + scope * args.n);
+  }
+}
+
+template <typename T>
+void SelectAlong(const SelectFewArgs &args) {
+  static constexpr auto kAlong = AlongTable<T>(std::make_index_sequence<kInRegisters - 1>());
+  constexpr int64_t kL = kLanesOf<T>;
+  const auto *x = reinterpret_cast<const T *>(args.x);
+  auto *y = reinterpret_cast<T *>(args.y);
+  const AlongFn<T> in_registers = FitsRegisters(args) ? kAlong[args.n] : nullptr;
+  Panel<T> panel;
+  Places<T> places;
+  PreparePanel(args, &panel);
+  FillPlaces(args.n, &places);
+  int64_t scope = 0;
+  for (;;) {
+    if (in_registers) scope = in_registers(args, places, scope);
+    const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
+    const int64_t columns = HWY_MIN(WholeColumns<T>(args, scope), most);
+    if (columns == 0) break;
+    if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
+    SelectAlongPanel(args, x + scope * args.n, y + scope * args.n, columns, places, &panel);
+    scope += columns * kL;
+  }
+  SelectAlongRest(args, scope, places, &panel);
+}
+
+}  // namespace
+
+void FillSelectAlong(Kernels *table) {
+  table->select_along[kF32] = SelectAlong<int32_t>;
+  table->select_along[kF64] = SelectAlong<int64_t>;
+  table->select_along[kF16] = SelectAlong<int16_t>;
+  table->select_along[kBf16] = SelectAlong<int16_t>;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillSelectAlong);
+void fill_select_along(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillSelectAlong)(table);
+}
+}  // namespace spk
+#endif

@@ -1,0 +1,350 @@
+// What selects the top elements of scopes of few elements each, whichever way they lie. Keys are the
+// bits of magnitudes, which order as the magnitudes do, NaN above infinity; scopes are lanes. A
+// scope is cut at its k-th largest key: two sorting networks for its halves, and a merge that stops
+// at k.
+#if defined(SPK_KERNELS_SELECT_FEW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_SELECT_FEW_INL_H_
+#undef SPK_KERNELS_SELECT_FEW_INL_H_
+#else
+#define SPK_KERNELS_SELECT_FEW_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "kernels/kernels.h"
+
+#ifndef SPK_KERNELS_SELECT_FEW_ONCE_
+#define SPK_KERNELS_SELECT_FEW_ONCE_
+namespace spk {
+
+// Batcher's merge exchange for any number of keys (Knuth, volume 3, 5.2.2, algorithm M): pairs of
+// positions to be put in order, one after the other.
+struct SortingNetwork {
+  static constexpr size_t kMostPairs = 63;  // of 16 keys
+  std::array<uint8_t, kMostPairs> first{}, second{};
+  size_t pairs = 0;
+};
+constexpr SortingNetwork sorting_network(size_t keys) {
+  SortingNetwork network;
+  size_t top = 1;
+  while (2 * top < keys) top *= 2;
+  for (size_t p = keys > 1 ? top : 0; p > 0; p /= 2) {
+    size_t remainder = 0;
+    size_t distance = p;
+    for (size_t q = top;; q /= 2) {
+      for (size_t i = 0; i + distance < keys; ++i) {
+        if ((i & p) != remainder) continue;
+        network.first[network.pairs] = static_cast<uint8_t>(i);
+        network.second[network.pairs++] = static_cast<uint8_t>(i + distance);
+      }
+      if (q == p) break;
+      distance = q - p;
+      remainder = p;
+    }
+  }
+  return network;
+}
+
+}  // namespace spk
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+using Vec = hn::Vec<Tag<T>>;
+template <typename T>
+inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+
+inline constexpr size_t kHalf = kFewBlocks / 2;
+template <typename T>
+inline constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // elements of a cache line
+
+// Scopes that are selected together: one a lane, some registers of them.
+template <typename T>
+struct Panel {
+  static constexpr int64_t kWidth = 4 * kLine<T>;
+  static constexpr int64_t kColumns = kWidth / kLanesOf<T>;
+
+  HWY_ALIGN T element[kFewBlocks][kWidth];
+  // The halves of a scope, each between a sentinel above all keys and one below.
+  HWY_ALIGN T sorted[kFewBlocks + 4][kWidth];
+  // An element stays if its key is above `cut`, or one more and its position at most `until`.
+  HWY_ALIGN T cut[kWidth];
+  HWY_ALIGN T until[kWidth];
+  HWY_ALIGN T wanted[kWidth];
+  uint64_t present = 0;  // bit k: a scope of the panel wants k
+};
+
+// Where the elements of the scopes of a panel lie: rows of one position each.
+template <typename T>
+struct ScopeRows {
+  const std::byte *x;
+  const int64_t *at;  // bytes from x to each row
+
+  HWY_INLINE const T *operator[](int64_t position) const {
+    return reinterpret_cast<const T *>(x + at[position]);
+  }
+};
+
+// The elements of a panel, a row for each position.
+template <typename T>
+class PanelRows {
+ public:
+  explicit PanelRows(const Panel<T> &panel)
+      : x_(reinterpret_cast<const std::byte *>(panel.element)) {
+    constexpr int64_t kRow = Panel<T>::kWidth * static_cast<int64_t>(sizeof(T));
+    for (int64_t p = 0; p < int64_t{kFewBlocks}; ++p) at_[p] = p * kRow;
+  }
+  HWY_INLINE ScopeRows<T> rows() const { return {x_, at_}; }
+
+ private:
+  const std::byte *x_;
+  int64_t at_[kFewBlocks];
+};
+
+template <typename T>
+HWY_INLINE Vec<T> Magnitude(Vec<T> element) {
+  return hn::And(element, hn::Set(Tag<T>(), std::numeric_limits<T>::max()));
+}
+
+// --- the k-th largest -----------------------------------------------------------------------
+
+template <typename T>
+HWY_INLINE void LargerFirst(Vec<T> &a, Vec<T> &b) {
+  const Vec<T> larger = hn::Max(a, b);
+  b = hn::Min(a, b);
+  a = larger;
+}
+
+template <typename T, size_t N, size_t... I>
+HWY_INLINE void SortVectors([[maybe_unused]] Vec<T> *key, std::index_sequence<I...>) {
+  [[maybe_unused]] constexpr SortingNetwork network = sorting_network(N);
+  (LargerFirst<T>(key[network.first[I]], key[network.second[I]]), ...);
+}
+
+// Elements of the first half of a scope; the second may have one less.
+inline int64_t FirstHalf(int64_t n) {
+  return (n + 1) / 2;
+}
+
+template <typename T>
+struct Edge {
+  Vec<T> last_in;    // the k-th largest
+  Vec<T> first_out;  // the one after it
+};
+
+// The keys on either side of the cut of the scopes of a column. The k-th largest of two sorted
+// halves is the largest, over all ways to take i keys of the first and k - i of the second, of the
+// smallest taken.
+template <typename T>
+HWY_INLINE Edge<T> EdgeOf(const Panel<T> &panel, int64_t n, int64_t k, int64_t column) {
+  constexpr Tag<T> d;
+  const int64_t first = FirstHalf(n);
+  const int64_t second = n - first;
+  const auto load = [&](int64_t row) HWY_ATTR { return hn::Load(d, panel.sorted[row] + column); };
+  Edge<T> edge{hn::Set(d, T{-1}), load(HWY_MIN(k, first) + 1)};
+  for (int64_t i = HWY_MAX(k - second, 0); i <= HWY_MIN(first, k); ++i) {
+    const Vec<T> a = load(i);
+    const int64_t row = first + 2 + k - i;
+    edge.last_in = hn::Max(edge.last_in, hn::Min(a, load(row)));
+    edge.first_out = hn::Max(edge.first_out, hn::Min(a, load(row + 1)));
+  }
+  return edge;
+}
+
+// Cuts each scope of a column below its k-th largest key. Returns whether that leaves a doubt: the
+// next key is equal, or too close.
+template <typename T>
+HWY_INLINE bool CutColumn(const SelectFewArgs &args, int64_t column, Panel<T> *panel) {
+  constexpr Tag<T> d;
+  const Vec<T> wanted = hn::Load(d, panel->wanted + column);
+  const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
+  const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
+  Vec<T> cut = hn::Set(d, std::numeric_limits<T>::max());  // where none is wanted
+  auto doubt = hn::Lt(wanted, hn::Zero(d));
+  for (uint64_t rest = panel->present & ~uint64_t{1}; rest != 0; rest &= rest - 1) {
+    const int64_t k = __builtin_ctzll(rest);
+    const auto here = hn::Eq(wanted, hn::Set(d, static_cast<T>(k)));
+    // All NaN are equal.
+    const Edge<T> edge = EdgeOf(*panel, args.n, k, column);
+    const Vec<T> last_in = hn::Min(edge.last_in, nan);
+    cut = hn::IfThenElse(here, hn::Sub(last_in, hn::Set(d, T{1})), cut);
+    if (k == args.n) continue;
+    const Vec<T> first_out = hn::Min(edge.first_out, nan);
+    doubt = hn::Or(doubt, hn::And(here, hn::Lt(hn::Sub(last_in, first_out), margin)));
+  }
+  hn::Store(cut, d, panel->cut + column);
+  return !hn::AllFalse(d, doubt);
+}
+
+// --- ties -----------------------------------------------------------------------------------
+
+template <typename T>
+int64_t SumOfLanes(Vec<T> v) {
+  HWY_ALIGN T lanes[kLanesOf<T>];
+  hn::Store(v, Tag<T>(), lanes);
+  int64_t sum = 0;
+  for (T lane : lanes) sum += lane;
+  return sum;
+}
+
+template <typename T>
+HWY_INLINE Vec<T> ClampedKey(Vec<T> element, int64_t nan_key) {
+  return hn::Min(Magnitude<T>(element), hn::Set(Tag<T>(), static_cast<T>(nan_key)));
+}
+
+// The position of the last of the ties at each cut of a column that stays by position.
+template <typename T>
+Vec<T> LastStaying(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t column,
+                   Vec<T> tied_key, Vec<T> quota) {
+  constexpr Tag<T> d;
+  Vec<T> last = hn::Set(d, T{-1});
+  Vec<T> seen = hn::Zero(d);
+  for (int64_t p = 0; p < args.n; ++p) {
+    const Vec<T> key = ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key);
+    const auto here = hn::Eq(key, tied_key);
+    seen = hn::Sub(seen, hn::VecFromMask(d, here));
+    const auto leaves = hn::Or(hn::Not(here), hn::Gt(seen, quota));
+    last = hn::IfThenElse(leaves, last, hn::Set(d, static_cast<T>(p)));
+  }
+  return last;
+}
+
+// How far into the ties at its cut each scope of a column keeps. Counts the ties, and what is kept
+// of them beyond what was wanted.
+template <typename T>
+void SettleTies(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t column,
+                Panel<T> *panel) {
+  constexpr Tag<T> d;
+  const Vec<T> wanted = hn::Load(d, panel->wanted + column);
+  // Where none is wanted this wraps around, to what no key is.
+  const Vec<T> last_in = hn::Add(hn::Load(d, panel->cut + column), hn::Set(d, T{1}));
+  Vec<T> above = hn::Zero(d);
+  Vec<T> equal = hn::Zero(d);
+  for (int64_t p = 0; p < args.n; ++p) {
+    const Vec<T> key = ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key);
+    above = hn::Sub(above, hn::VecFromMask(d, hn::Gt(key, last_in)));
+    equal = hn::Sub(equal, hn::VecFromMask(d, hn::Eq(key, last_in)));
+  }
+  const Vec<T> quota = hn::Sub(wanted, above);
+  const auto tied = hn::And(hn::Gt(wanted, hn::Zero(d)), hn::Gt(equal, quota));
+  *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
+  Vec<T> until = hn::Set(d, T{kFewBlocks});
+  if (args.keep_ties) {
+    *args.beyond += SumOfLanes<T>(hn::IfThenElseZero(tied, hn::Sub(equal, quota)));
+  } else {
+    until = hn::IfThenElse(tied, LastStaying<T>(args, rows, column, last_in, quota), until);
+  }
+  hn::Store(until, d, panel->until + column);
+}
+
+// What an element stays for: that its key, all NaN alike, is above the cut, or above what is tied
+// at the cut if it comes too late.
+template <typename T>
+HWY_INLINE Vec<T> KeepSettled(const SelectFewArgs &args, Vec<T> element, Vec<T> position,
+                              Vec<T> cut, Vec<T> until) {
+  constexpr Tag<T> d;
+  const Vec<T> key = ClampedKey<T>(element, args.nan_key);
+  const Vec<T> tied_key = hn::Add(cut, hn::Set(d, T{1}));
+  const Vec<T> own_cut = hn::IfThenElse(hn::Gt(position, until), tied_key, cut);
+  return hn::IfThenElseZero(hn::Gt(key, own_cut), element);
+}
+template <typename T>
+HWY_INLINE Vec<T> Keep(Vec<T> element, Vec<T> cut) {
+  return hn::IfThenElseZero(hn::Gt(Magnitude<T>(element), cut), element);
+}
+
+// --- a panel --------------------------------------------------------------------------------
+
+// How many each of `scopes` scopes from `first` on keeps; lanes without a scope keep none.
+template <typename T>
+void FillWanted(const SelectFewArgs &args, int64_t first, int64_t scopes, Panel<T> *panel) {
+  const int64_t *counts = args.counts + first * args.count_step;
+  if (args.count_step == 0) {
+    std::fill_n(panel->wanted, scopes, static_cast<T>(counts[0]));
+    panel->present = uint64_t{1} << counts[0];
+  } else {
+    panel->present = 0;
+    for (int64_t s = 0; s < scopes; ++s) {
+      const int64_t k = counts[s * args.count_step];
+      panel->wanted[s] = static_cast<T>(k);
+      panel->present |= uint64_t{1} << k;
+    }
+  }
+  std::fill(panel->wanted + scopes, panel->wanted + Panel<T>::kWidth, T{0});
+}
+
+// Cuts the scopes of a panel whose halves are sorted. Returns whether ties are to be settled.
+template <typename T>
+bool CutPanel(const SelectFewArgs &args, int64_t columns, Panel<T> *panel) {
+  bool doubt = false;
+  for (int64_t c = 0; c < columns; ++c) doubt |= CutColumn(args, c * kLanesOf<T>, panel);
+  if (!doubt || args.margin == 1) return doubt;
+  *args.ties += 1;
+  return false;
+}
+
+template <typename T>
+void SettlePanel(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t columns,
+                 Panel<T> *panel) {
+  for (int64_t c = 0; c < columns; ++c) SettleTies(args, rows, c * kLanesOf<T>, panel);
+}
+
+template <typename T>
+void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
+  const int64_t first = FirstHalf(args.n);
+  for (int64_t c = 0; c < Panel<T>::kWidth; ++c) {
+    panel->sorted[0][c] = std::numeric_limits<T>::max();
+    panel->sorted[first + 1][c] = T{-1};
+    panel->sorted[first + 2][c] = std::numeric_limits<T>::max();
+    panel->sorted[args.n + 3][c] = T{-1};
+  }
+  if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
+}
+
+// --- registers ------------------------------------------------------------------------------
+
+// Scopes of at most this many elements are cut without leaving the registers. Portable code, which
+// is not for speed, does without the large sorting networks.
+inline constexpr bool kIsPortable = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128;
+inline constexpr size_t kInRegisters = kIsPortable ? 4 : 16;
+
+// Of few elements, some of which stay and some go, the same number everywhere.
+inline bool FitsRegisters(const SelectFewArgs &args) {
+  return args.n <= static_cast<int64_t>(kInRegisters) && args.count_step == 0 &&
+         args.counts[0] > 0 && args.counts[0] < args.n;
+}
+
+// Cuts a register of scopes, one a lane. Returns false if that leaves a doubt.
+template <typename T, size_t N>
+HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, Vec<T> *cut) {
+  constexpr Tag<T> d;
+  const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
+  Vec<T> key[N];
+  for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(element[i]);
+  SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+  HWY_ALIGN T sorted[N][kLanesOf<T>];
+  for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i]);
+  const int64_t k = args.counts[0];
+  const Vec<T> last_in = hn::Min(hn::Load(d, sorted[k - 1]), nan);
+  const Vec<T> first_out = hn::Min(hn::Load(d, sorted[k]), nan);
+  *cut = hn::Sub(last_in, hn::Set(d, T{1}));
+  const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
+  return hn::AllFalse(d, hn::Lt(hn::Sub(last_in, first_out), margin));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
