@@ -5,7 +5,7 @@
 
 // The in-memory layout that DLPack fixes (dlpack.h, versions 0.x and 1.x); Debian 12 carries only
 // 0.x, so it is restated here.
-namespace {
+namespace spk {
 
 struct DlDevice {
   int32_t type;
@@ -33,10 +33,10 @@ constexpr int32_t kDlCudaHost = 3;
 constexpr int32_t kDlRocmHost = 11;
 constexpr uint64_t kDlReadOnly = 1;
 
-}  // namespace
+}  // namespace spk
 
 struct DLManagedTensor {
-  DlTensor tensor;
+  spk::DlTensor tensor;
   void *manager_ctx;
   void (*deleter)(DLManagedTensor *self);
 };
@@ -47,7 +47,7 @@ struct DLManagedTensorVersioned {
   void *manager_ctx;
   void (*deleter)(DLManagedTensorVersioned *self);
   uint64_t flags;
-  DlTensor tensor;
+  spk::DlTensor tensor;
 };
 
 namespace spk {

@@ -211,9 +211,9 @@ class Pruning {
 };
 
 // What making masks does with it.
-class Masking {
+class Marking {
  public:
-  explicit Masking(const Grids &masks) : masks_(masks) {}
+  explicit Marking(const Grids &masks) : masks_(masks) {}
 
   bool can_prune(const Scope &, const BoxWords &) const { return false; }
   void prune(const Rect &, const Extents &, const ScopeWords &, const Selection &) const {}
@@ -319,7 +319,7 @@ void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeSco
 
 void top_masks(Call &call, const Scope &scope, const Grids &masks, const ScopeScores &scores,
                const Counts &counts, int32_t ties, Tally *tally) {
-  select_blocks(call, scope, masks, scores, counts, ties, tally, Masking(masks));
+  select_blocks(call, scope, masks, scores, counts, ties, tally, Marking(masks));
 }
 
 void kth_largest(Call &call, const Scope &scope, const ScopeScores &scores, const Counts &k,
