@@ -100,7 +100,7 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     const Leaf &leaf = block.leaves[i];
     const LeafData &from = x[first + i];
     const LeafData &to = into.empty() ? from : into[first + i];
-    GridLeaf made;
+    GridLeaf &made = grid.leaves.emplace_back();
     made.dtype = from.dtype;
     made.x = from.origin;
     made.y = to.origin;
@@ -116,7 +116,6 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.run = run_of(made);
     // This fixes the order of sums, so it depends on the layout of the leaf alone.
     made.along = block.numblk == 1 || made.run >= kAlongElements;
-    grid.leaves.push_back(made);
   }
   if (!grid.is_deep()) plan_tiles(&grid, memory);
   return grid;

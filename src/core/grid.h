@@ -59,6 +59,8 @@ class Tiling {
 
 // One leaf of a grid. Steps are bytes.
 struct GridLeaf {
+  GridLeaf() {}  // NOLINT(modernize-use-equals-default): as in Extents
+
   int32_t dtype = 0;
   const std::byte *x = nullptr;  // read
   std::byte *y = nullptr;        // written; x unless `into` was given

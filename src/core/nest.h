@@ -24,6 +24,17 @@ struct NestDim {
 
 class Nest {
  public:
+  Nest() = default;
+  // Copies are of what is set.
+  Nest(const Nest &other) { *this = other; }
+  Nest &operator=(const Nest &other) {
+    if (this == &other) return *this;
+    count_ = other.count_;
+    for (int d = 0; d < count_; ++d) dims_[d] = other.dims_[d];
+    for (int k = 0; k < kOperands; ++k) start_[k] = other.start_[k];
+    return *this;
+  }
+
   void add(int64_t extent, int64_t step0, int64_t step1 = 0, int64_t step2 = 0) {
     if (extent > 1) dims_[count_++] = {extent, {step0, step1, step2}};
   }
