@@ -11,16 +11,15 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/partners-inl.h"
-#include "kernels/storage.h"
 #include "kernels/tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 // Squares of 16-bit elements are floats, too.
 template <typename T>
@@ -47,29 +46,12 @@ using Key = hn::TFromD<DKey<T>>;
 template <typename T>
 inline constexpr int64_t kSquaresOf = static_cast<int64_t>(hn::MaxLanes(DSquare<T>()));
 
+HWY_INLINE VSquare<double> LoadElements(const double *x) {
+  return hn::LoadU(DSquare<double>(), x);
+}
 template <typename T>
 HWY_INLINE VSquare<T> LoadElements(const T *x) {
-  return hn::LoadU(DSquare<T>(), x);
-}
-template <>
-HWY_INLINE VSquare<Bf16> LoadElements(const Bf16 *x) {
-  const hn::Rebind<uint16_t, DSquare<Bf16>> d16;
-  const hn::Rebind<uint32_t, DSquare<Bf16>> d32;
-  const auto words = hn::LoadU(d16, reinterpret_cast<const uint16_t *>(x));
-  return hn::BitCast(DSquare<Bf16>(), hn::ShiftLeft<16>(hn::PromoteTo(d32, words)));
-}
-// Exponent and mantissa in the place of a float's: the value times 2^-112.
-template <>
-HWY_INLINE VSquare<F16> LoadElements(const F16 *x) {
-  const DSquare<F16> d;
-  const hn::Rebind<uint16_t, DSquare<F16>> d16;
-  const hn::Rebind<uint32_t, DSquare<F16>> d32;
-  const auto words = hn::LoadU(d16, reinterpret_cast<const uint16_t *>(x));
-  const auto magnitude = hn::And(hn::PromoteTo(d32, words), hn::Set(d32, 0x7fff));
-  const auto scaled = hn::Mul(hn::BitCast(d, hn::ShiftLeft<13>(magnitude)), hn::Set(d, 0x1p112f));
-  const auto special = hn::Gt(magnitude, hn::Set(d32, 0x7bff));
-  const auto infinite = hn::IfThenElseZero(special, hn::Set(d32, 0x7f800000u));
-  return hn::BitCast(d, hn::Or(hn::BitCast(d32, scaled), infinite));
+  return LoadFloats(DSquare<T>(), x);
 }
 
 template <typename T>
