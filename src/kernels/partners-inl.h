@@ -74,6 +74,22 @@ HWY_INLINE V MinusPartnersAbove(D d, V key, V than) {
   }
 }
 
+// Minus the number of keys that come before a lane's own: those above it, and of equal ones those in
+// lanes of lower number.
+template <size_t kEnd, class D, class V = hn::Vec<D>>
+HWY_INLINE V MinusPartnersBefore(D d, V key) {
+  if constexpr (kEnd == 0) {
+    return hn::Zero(d);
+  } else {
+    // Of lanes that differ in this bit and none above it, the one without it is the lower.
+    const V bit = hn::ShiftRight<kEnd - 1>(hn::Iota(d, hn::TFromD<D>{0}));
+    const V than = hn::Sub(key, hn::And(bit, hn::Set(d, hn::TFromD<D>{1})));
+    const V exchanged = ExchangeUnits<UnitOfBit<D>(kEnd - 1)>(d, key);
+    return hn::Add(MinusPartnersBefore<kEnd - 1>(d, key),
+                   MinusLanesAbove<0, kEnd - 1>(d, exchanged, than));
+  }
+}
+
 // Whether a register holds whole scopes of N keys.
 template <size_t N, class D>
 inline constexpr bool kHoldsPartners = N > 1 && hn::MaxLanes(D()) >= N;

@@ -102,20 +102,27 @@ void ApplySettledAcross(const SelectFewArgs &args, const ScopeRows<T> &rows, std
   }
 }
 
+// Scopes whose cuts are known, some of which leave ties.
+template <typename T>
+void SettleAcross(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
+  const int64_t offset = scope * static_cast<int64_t>(sizeof(T));
+  SettlePanel(args, PanelRows<T>(*panel).rows(), columns, panel);
+  ApplySettledAcross(args, ScopeRows<T>{args.x + offset, args.x_at}, args.y + offset, columns,
+                     *panel);
+}
+
 // Some registers of scopes; all that a panel takes if kFull.
 template <typename T, bool kFull>
 void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
   const int64_t offset = scope * static_cast<int64_t>(sizeof(T));
   const ScopeRows<T> rows{args.x + offset, args.x_at};
-  std::byte *y = args.y + offset;
   CopyRows<T, kFull>(rows, args.n, columns, panel);
   const PanelRows<T> copied(*panel);
   SortHalves(copied.rows(), args.n, columns, panel);
   if (CutPanel(args, columns, panel)) {
-    SettlePanel(args, copied.rows(), columns, panel);
-    ApplySettledAcross(args, rows, y, columns, *panel);
+    SettleAcross(args, scope, columns, panel);
   } else {
-    ApplyAcross<T, kFull>(args, rows, y, columns, *panel);
+    ApplyAcross<T, kFull>(args, rows, args.y + offset, columns, *panel);
   }
 }
 
@@ -152,9 +159,10 @@ constexpr int64_t Together(int64_t n) {
   return n > kWays ? kLine<T> / kLanesOf<T> : 1;
 }
 
-// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
+// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped,
+// with the cuts of those that come next.
 template <typename T, size_t N>
-int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
+int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope, Panel<T> *panel) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
   constexpr int64_t kC = Together<T>(N);
@@ -170,8 +178,11 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
       for (int64_t c = 0; c < kC; ++c) element[c][i] = hn::LoadU(d, x[i] + scope + c * kL);
     }
     Vec<T> cut[kC];
-    for (int64_t c = 0; c < kC; ++c) {
-      if (!CutRegisters<T, N>(args, element[c], &cut[c])) return scope;
+    bool certain = true;
+    for (int64_t c = 0; c < kC; ++c) certain &= CutRegisters<T, N>(args, element[c], &cut[c]);
+    if (!certain) {
+      for (int64_t c = 0; c < kC; ++c) StoreCut<T, N>(element[c], cut[c], c * kL, panel);
+      return scope;
     }
     // What was read last is still in cache.
     for (size_t i = N; i-- > 0;) {
@@ -184,7 +195,7 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
 }
 
 template <typename T>
-using AcrossFn = int64_t (*)(const SelectFewArgs &, int64_t);
+using AcrossFn = int64_t (*)(const SelectFewArgs &, int64_t, Panel<T> *);
 
 template <typename T, size_t... I>
 constexpr std::array<AcrossFn<T>, kInRegisters + 1> AcrossTable(std::index_sequence<I...>) {
@@ -200,12 +211,14 @@ void SelectAcross(const SelectFewArgs &args) {
   PreparePanel(args, &panel);
   int64_t scope = 0;
   for (;;) {
-    if (in_registers) scope = in_registers(args, scope);
+    if (in_registers) scope = in_registers(args, scope, &panel);
     const int64_t most = in_registers ? Together<T>(args.n) : Panel<T>::kColumns;
     const int64_t columns = HWY_MIN((args.scopes - scope) / kL, most);
     if (columns == 0) break;
     if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
-    if (columns == Panel<T>::kColumns) {
+    if (in_registers && columns == most && MaySettle(args)) {
+      SettleAcross(args, scope, columns, &panel);
+    } else if (columns == Panel<T>::kColumns) {
       SelectAcrossPanel<T, true>(args, scope, columns, &panel);
     } else {
       SelectAcrossPanel<T, false>(args, scope, columns, &panel);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "kernels/kernels.h"
@@ -262,8 +263,34 @@ int64_t WholeColumns(const SelectFewArgs &args, int64_t scope) {
   return HWY_MAX(elements, 0) / (kLanesOf<T> * args.n);
 }
 
-// Scopes that divide a register: each element is compared with the others of its scope. Writes and
-// returns true if no cut leaves a doubt.
+template <typename T>
+HWY_INLINE int64_t Count(hn::Mask<Tag<T>> mask) {
+  return static_cast<int64_t>(hn::CountTrue(Tag<T>(), mask));
+}
+
+// Scopes that divide a register, by comparing each element with the others of its scope, where keys
+// are tied: fewer than k are above a tied one, but no fewer are above it or equal.
+template <typename T, size_t N>
+HWY_NOINLINE void SettlePartners(const SelectFewArgs &args, const T *x, T *y) {
+  constexpr Tag<T> d;
+  constexpr int64_t kL = kLanesOf<T>;
+  constexpr auto kEnd = static_cast<size_t>(std::countr_zero(N));
+  const Vec<T> minus_k = hn::Set(d, static_cast<T>(-args.counts[0]));
+  for (int64_t i = 0; i < static_cast<int64_t>(N) * kL; i += kL) {
+    const Vec<T> element = hn::LoadU(d, x + i);
+    const Vec<T> key = ClampedKey<T>(element, args.nan_key);
+    const Vec<T> below_key = hn::Sub(key, hn::Set(d, T{1}));
+    const auto few_above = hn::Gt(MinusPartnersAbove<0, kEnd>(d, key, key), minus_k);
+    const auto few_not_below = hn::Gt(MinusPartnersAbove<0, kEnd>(d, key, below_key), minus_k);
+    const auto first = hn::Gt(MinusPartnersBefore<kEnd>(d, key), minus_k);
+    const auto stays = args.keep_ties ? few_above : first;
+    *args.ties += Count<T>(hn::AndNot(few_not_below, few_above));
+    *args.beyond += Count<T>(hn::AndNot(first, stays));
+    hn::StoreU(hn::IfThenElseZero(stays, element), d, y + i);
+  }
+}
+
+// The same as long as none is tied. Writes and returns true unless a doubt is left.
 template <typename T, size_t N>
 HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr Tag<T> d;
@@ -289,7 +316,7 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
 // A register of scopes of any other size.
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
-                                 T *y) {
+                                 T *y, Panel<T> *panel) {
   constexpr int64_t kA = kAtom<T>;
   constexpr auto n = static_cast<int64_t>(N);
   AskAhead(x, n);
@@ -299,37 +326,76 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
     LoadTransposed(x, n, first, element + first);
   }
   Vec<T> cut;
-  if (!CutRegisters<T, N>(args, element, &cut)) return false;
+  const bool certain = CutRegisters<T, N>(args, element, &cut);
+  if (!certain) {
+    StoreCut<T, N>(element, cut, 0, panel);
+    return false;
+  }
   HWY_ALIGN T of_scope[kLanesOf<T>];
   hn::Store(cut, Tag<T>(), of_scope);
   ApplyAlong(args, x, y, of_scope, places);
   return true;
 }
 
-// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped.
+// A register of scopes is compared if they divide it.
 template <typename T, size_t N>
-int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int64_t scope) {
-  constexpr int64_t kL = kLanesOf<T>;
+inline constexpr bool kCompares = (N == 2 || N == 4) && kHoldsPartners<N, Tag<T>>;
+
+// Returns false if a cut leaves a doubt; the panel then has what it takes to settle it.
+template <typename T, size_t N>
+HWY_INLINE bool SelectRegister(const SelectFewArgs &args, const Places<T> &places, const T *x, T *y,
+                               Panel<T> *panel) {
+  if constexpr (kCompares<T, N>) {
+    return ComparePartners<T, N>(args, x, y);
+  } else {
+    return SelectTransposed<T, N>(args, places, x, y, panel);
+  }
+}
+template <typename T, size_t N>
+HWY_INLINE void SettleRegister(const SelectFewArgs &args, const Places<T> &places, const T *x, T *y,
+                               Panel<T> *panel) {
+  if constexpr (kCompares<T, N>) {
+    SettlePartners<T, N>(args, x, y);
+  } else {
+    SettlePanel(args, PanelRows<T>(*panel).rows(), 1, panel);
+    ApplySettledAlong(args, x, y, panel->cut, panel->until, places);
+  }
+}
+
+// Registers of scopes until a cut leaves a doubt; returns where it stopped. Not inlined to where
+// calls would take its registers.
+template <typename T, size_t N>
+HWY_NOINLINE int64_t UntilDoubt(const SelectFewArgs &args, const Places<T> &places, int64_t scope,
+                                int64_t end, Panel<T> *panel) {
   constexpr auto n = static_cast<int64_t>(N);
+  constexpr int64_t kL = kLanesOf<T>;
   const auto *x = reinterpret_cast<const T *>(args.x) + scope * n;
   auto *y = reinterpret_cast<T *>(args.y) + scope * n;
-  if constexpr ((N == 2 || N == 4) && kHoldsPartners<N, Tag<T>>) {
-    for (; args.scopes - scope >= kL && ComparePartners<T, N>(args, x, y); scope += kL) {
-      x += kL * n;
-      y += kL * n;
-    }
-    return scope;
-  }
-  const int64_t end = scope + WholeColumns<T>(args, scope) * kL;
-  for (; scope < end && SelectTransposed<T, N>(args, places, x, y); scope += kL) {
+  for (; scope < end && SelectRegister<T, N>(args, places, x, y, panel); scope += kL) {
     x += kL * n;
     y += kL * n;
   }
   return scope;
 }
 
+// Registers of scopes from `scope` on, as long as all ties can be settled; returns where it stopped.
+template <typename T, size_t N>
+int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int64_t scope,
+                         Panel<T> *panel) {
+  constexpr int64_t kL = kLanesOf<T>;
+  const int64_t left = (args.scopes - scope) / kL;
+  const int64_t end = scope + kL * (kCompares<T, N> ? left : WholeColumns<T>(args, scope));
+  for (;; scope += kL) {
+    scope = UntilDoubt<T, N>(args, places, scope, end, panel);
+    if (scope == end || !MaySettle(args)) return scope;
+    const int64_t at = scope * static_cast<int64_t>(N);
+    SettleRegister<T, N>(args, places, reinterpret_cast<const T *>(args.x) + at,
+                         reinterpret_cast<T *>(args.y) + at, panel);
+  }
+}
+
 template <typename T>
-using AlongFn = int64_t (*)(const SelectFewArgs &, const Places<T> &, int64_t);
+using AlongFn = int64_t (*)(const SelectFewArgs &, const Places<T> &, int64_t, Panel<T> *);
 
 template <typename T, size_t... I>
 constexpr std::array<AlongFn<T>, kInRegisters + 1> AlongTable(std::index_sequence<I...>) {
@@ -366,7 +432,7 @@ void SelectAlong(const SelectFewArgs &args) {
   FillPlaces(args.n, &places);
   int64_t scope = 0;
   for (;;) {
-    if (in_registers) scope = in_registers(args, places, scope);
+    if (in_registers) scope = in_registers(args, places, scope, &panel);
     const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
     const int64_t columns = HWY_MIN(WholeColumns<T>(args, scope), most);
     if (columns == 0) break;

@@ -284,12 +284,17 @@ void FillWanted(const SelectFewArgs &args, int64_t first, int64_t scopes, Panel<
   std::fill(panel->wanted + scopes, panel->wanted + Panel<T>::kWidth, T{0});
 }
 
+// Are doubts ties of keys? Else they are of margins, and are only counted.
+inline bool MaySettle(const SelectFewArgs &args) {
+  return args.margin == 1;
+}
+
 // Cuts the scopes of a panel whose halves are sorted. Returns whether ties are to be settled.
 template <typename T>
 bool CutPanel(const SelectFewArgs &args, int64_t columns, Panel<T> *panel) {
   bool doubt = false;
   for (int64_t c = 0; c < columns; ++c) doubt |= CutColumn(args, c * kLanesOf<T>, panel);
-  if (!doubt || args.margin == 1) return doubt;
+  if (!doubt || MaySettle(args)) return doubt;
   *args.ties += 1;
   return false;
 }
@@ -341,6 +346,14 @@ HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, V
   *cut = hn::Sub(last_in, hn::Set(d, T{1}));
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
   return hn::AllFalse(d, hn::Lt(hn::Sub(last_in, first_out), margin));
+}
+
+// A column of a panel becomes a register of scopes that are cut, to be settled.
+template <typename T, size_t N>
+HWY_INLINE void StoreCut(const Vec<T> *element, Vec<T> cut, int64_t column, Panel<T> *panel) {
+  constexpr Tag<T> d;
+  for (size_t i = 0; i < N; ++i) hn::Store(element[i], d, panel->element[i] + column);
+  hn::Store(cut, d, panel->cut + column);
 }
 
 }  // namespace HWY_NAMESPACE
