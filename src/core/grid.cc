@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 
 namespace spk {
 namespace {
@@ -69,6 +70,17 @@ int64_t run_of(const GridLeaf &leaf) {
   return run;
 }
 
+// Is there nothing between the elements of a box of blocks?
+bool is_dense(const GridLeaf &leaf, const Extents &box) {
+  int64_t last = 0;
+  for (int d = 0; d < box.size(); ++d) last += (box[d] - 1) * std::abs(leaf.grid_x[d]);
+  for (int d = 0; d < leaf.block.size(); ++d) {
+    last += (leaf.block[d] - 1) * std::abs(leaf.block_x[d]);
+  }
+  const int64_t size = size_of(leaf.dtype);
+  return last + size == box.product() * leaf.numel() * size;
+}
+
 void plan_tiles(Grid *grid, Memory *memory) {
   const Tiling tiles = grid->tiles();
   grid->tile = tiles.extent();
@@ -77,6 +89,7 @@ void plan_tiles(Grid *grid, Memory *memory) {
     leaf.reduce = plan_reduction(leaf, grid->tile, grid->tile.row_major(), block, memory);
     leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), block);
     leaf.ahead = tiles.stride(leaf.grid_x);
+    leaf.soon = is_dense(leaf, grid->tile) ? kFar : leaf.ahead;
     leaf.past_caches = grid->numblk() * leaf.numel() * size_of(leaf.dtype) >= kCacheBytes;
   }
 }

@@ -176,6 +176,7 @@ class LeafReduction {
     origin_ = leaf.x + dot(low, leaf.grid_x);
     args_.eps = options.eps;
     args_.ahead = ahead;
+    args_.soon = ahead == 0 ? 0 : leaf.soon;
   }
 
   // Do results of neighbours belong side by side, as the kernel writes them?
@@ -448,12 +449,12 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
-      args.ahead = leaf.ahead;
+      args.soon = leaf.soon;
       apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =
           plan_writing(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block));
-      args.ahead = 0;
+      args.soon = 0;
       apply_leaf(kernels, scratch, leaf, plan, args, x, y, factor);
     }
   }
@@ -501,9 +502,9 @@ void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor
         const Rect box = boxes[i / strips];
         const auto [leaf, strip] = strip_of(grid, blocks, i % strips);
         const WritePlan plan = plan_writing(leaf, box.extent, local, strip);
-        ScaleArgs with_ahead = args;
-        with_ahead.ahead = kRowsAhead * plan[1].step[0];
-        apply_leaf(call.kernels(), scratch, leaf, plan, with_ahead,
+        ScaleArgs of_strip = args;
+        of_strip.soon = kRowsAhead * plan[1].step[0];
+        apply_leaf(call.kernels(), scratch, leaf, plan, of_strip,
                    leaf.x + dot(box.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
                    leaf.y + dot(box.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
                    factor + dot(box.low, local));

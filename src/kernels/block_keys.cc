@@ -14,6 +14,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/partners-inl.h"
+#include "kernels/prefetch.h"
 #include "kernels/tables.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -74,9 +75,6 @@ HWY_INLINE VKey<T> KeysOf(VSquare<T> sums) {
   return hn::Min(hn::Max(bits, hn::BitCast(d, low)), hn::BitCast(d, high));
 }
 
-// Bytes ahead of use at which memory is asked for.
-inline constexpr int64_t kKeysAhead = int64_t{1} << 13;
-
 // --- scopes in registers --------------------------------------------------------------------
 
 // Which blocks stay of a register of them: the k of largest key of each kScope neighbours, in lanes
@@ -131,7 +129,8 @@ template <typename T>
 HWY_INLINE VSquare<T> SumsAcross(const RegisterAcross &of) {
   const auto squares = [&](int64_t e) HWY_ATTR {
     const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
-    hwy::Prefetch(elements + kKeysAhead / static_cast<int64_t>(sizeof(T)));
+    prefetch_far(elements, kFar);
+    prefetch_near(elements, kNear);
     return Squares(elements);
   };
   VSquare<T> sums = squares(0);
@@ -253,7 +252,8 @@ HWY_INLINE VSquare<T> SumsAlong(const T *x) {
   constexpr int64_t kL = kSquaresOf<T>;
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
   for (int64_t at = 0; at < N * kL; at += kLine) {
-    hwy::Prefetch(x + at + kKeysAhead / static_cast<int64_t>(sizeof(T)));
+    prefetch_far(x + at, kFar);
+    prefetch_near(x + at, kNear);
   }
   // Registers of one block.
   constexpr int64_t kOwn = N > kL ? N / kL : 1;

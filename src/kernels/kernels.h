@@ -68,6 +68,7 @@ struct ReduceArgs {
   double eps;           // kCount
   bool roots;           // kSumSquares: results are the roots of the sums
   int64_t ahead;        // bytes to a box that is reduced soon after; 0: none is known
+  int64_t soon;         // bytes from an element to one that is read soon after
   // Results rounded to floats, laid out as sum, which is then not written; or NULL. Not of what is
   // compensated, nor across more than kRowsAtOnce rows.
   float *floats;
@@ -88,7 +89,7 @@ struct ScaleArgs {
   const void *factor;  // doubles, floats (scale_by_floats), or keep bytes (non-zero = 1)
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
-  int64_t ahead;     // bytes from a row to one that will be read soon after
+  int64_t soon;      // bytes from an element to one that is read soon after
   bool past_caches;  // more data than caches hold, and none of it in them now
 };
 

@@ -11,6 +11,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/keep_mask-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/tables.h"
 
@@ -24,28 +25,28 @@ using MaskWords = hn::CappedTag<T, 8>;
 
 // A register, with a keep byte for each element.
 template <class DW, class T = hn::TFromD<DW>>
-HWY_INLINE void MaskRegister(DW d, const T *x, T *y, const uint8_t *keep, int64_t ahead) {
-  PrefetchAhead(x, ahead);
+HWY_INLINE void MaskRegister(DW d, const T *x, T *y, const uint8_t *keep, int64_t soon) {
+  prefetch_far(x, soon);
   hn::StoreU(hn::IfThenElseZero(KeepMask(d, keep), hn::LoadU(d, x)), d, y);
 }
 
 // Whole registers of a contiguous row, from element i on. Returns how far it came.
 template <class DW, class T = hn::TFromD<DW>>
 HWY_INLINE int64_t MaskRegisters(DW d, const T *x, T *y, int64_t i, int64_t n, const uint8_t *keep,
-                                 int64_t ahead) {
+                                 int64_t soon) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= n; i += lanes) MaskRegister(d, x + i, y + i, keep + i, ahead);
+  for (; i + lanes <= n; i += lanes) MaskRegister(d, x + i, y + i, keep + i, soon);
   return i;
 }
 
 // A keep byte for each element of the row.
 template <class T>
 HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                             const uint8_t *keep, int64_t keep_step, int64_t ahead) {
+                             const uint8_t *keep, int64_t keep_step, int64_t soon) {
   int64_t i = 0;
   if (x_step == 1 && y_step == 1 && keep_step == 1) {
-    i = MaskRegisters(hn::ScalableTag<T>(), x, y, 0, n, keep, ahead);
-    i = MaskRegisters(MaskWords<T>(), x, y, i, n, keep, ahead);
+    i = MaskRegisters(hn::ScalableTag<T>(), x, y, 0, n, keep, soon);
+    i = MaskRegisters(MaskWords<T>(), x, y, i, n, keep, soon);
   }
   for (; i < n; ++i) y[i * y_step] = keep[i * keep_step] ? x[i * x_step] : T{};
 }
@@ -85,14 +86,13 @@ class PickedMasks {
   explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, pick_); }
 
   // Returns how many rows have been masked.
-  HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *keep,
-                          int64_t ahead) const {
+  HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *keep, int64_t soon) const {
     const DW d;
     int64_t row = 0;
     for (; row + kRows <= rows; row += kRows) {
       const auto kept = hn::VecFromMask(d, KeepMask(d, keep + row));
       for (int64_t k = 0; k < n_; ++k, x += kRows, y += kRows) {
-        PrefetchAhead(x, ahead);
+        prefetch_far(x, soon);
         const auto words = hn::TableLookupLanes(kept, pick_[k]);
         hn::StoreU(hn::And(words, hn::LoadU(d, x)), d, y);
       }
@@ -115,7 +115,7 @@ HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
     const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
     T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
     const auto *keep = static_cast<const uint8_t *>(args.factor) + group * args.factor_group;
-    for (int64_t row = picked.Mask(x, y, args.rows, keep, args.ahead); row < args.rows; ++row) {
+    for (int64_t row = picked.Mask(x, y, args.rows, keep, args.soon); row < args.rows; ++row) {
       MaskRow(x + row * args.n, 1, y + row * args.n, 1, args.n, keep[row] != 0);
     }
   }
@@ -232,25 +232,25 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
   switch (KindOfRows<T>(args, lanes)) {
     case Rows::kShort:
       return ForEachRow<T, uint8_t>(
-          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
-            PrefetchAhead(x, ahead);
+          args, [n = args.n, soon = args.soon](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+            prefetch_far(x, soon);
             MaskShortRow(x, y, n, *keep != 0);
           });
     case Rows::kElements:
       if (args.n == lanes) {
         return ForEachRow<T, uint8_t>(
-            args, [ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
-                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, keep, ahead); });
+            args, [soon = args.soon](const T *x, T *y, const uint8_t *keep)
+                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, keep, soon); });
       }
       return ForEachRow<T, uint8_t>(
-          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const uint8_t *keep)
-                    HWY_ATTR { MaskElements(x, 1, y, 1, n, keep, 1, ahead); });
+          args, [n = args.n, soon = args.soon](const T *x, T *y, const uint8_t *keep)
+                    HWY_ATTR { MaskElements(x, 1, y, 1, n, keep, 1, soon); });
     case Rows::kAny:
       return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
         if (args.factor_step == 0) {
           MaskRow(x, args.x_step, y, args.y_step, args.n, *keep != 0);
         } else {
-          MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.ahead);
+          MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.soon);
         }
       });
   }

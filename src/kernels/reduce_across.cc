@@ -9,6 +9,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
 #include "kernels/tiny-inl.h"
@@ -37,7 +38,7 @@ class RowsAhead {
   }
   // `x` is where the blocks begin, `r` counts from the first row.
   HWY_INLINE void Ask(const std::byte *x, int64_t r) const {
-    if (is_wanted_) __builtin_prefetch(x + bytes_ + soon_[r], 0, 2);
+    if (is_wanted_) prefetch_far(x + soon_[r], bytes_);
   }
 
  private:
@@ -137,6 +138,7 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
       Accumulator<Op> acc;
       if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + first + j);
       for (int64_t r = 0; r < rows; r += kCount) {
+        prefetch_far(x + offset[r], args.soon);
         V element[kCount];
         LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);
         for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);

@@ -8,6 +8,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
 
@@ -42,13 +43,31 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
   }
 }
 
+// How far ahead of a long row's elements others are asked for, in bytes; 0: not at all.
+struct Ahead {
+  int64_t far, near;
+};
+template <class T>
+struct AskAlong {
+  const T *x;
+  Ahead ahead;
+
+  // For the step that begins at element e.
+  HWY_INLINE void operator()(int64_t e) const {
+    for (int64_t i = e; i < e + kLongStep; i += kLineOf<T>) {
+      prefetch_far(x + i, ahead.far);
+      prefetch_near(x + i, ahead.near);
+    }
+  }
+};
+
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
-                       Lanes<Op> *lanes) {
+                       Ahead ahead, Lanes<Op> *lanes) {
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
   } else if constexpr (kRow == RowKind::kLong || kRow == RowKind::kWhole) {
-    AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, [](int64_t) {});
+    AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, AskAlong<T>{x, ahead});
   } else {
     lanes->Add(x, with);
     if (kRow == RowKind::kTwo) lanes->Add(x + kLanes, with);
@@ -60,8 +79,7 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
 HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64;
   constexpr int64_t kLongest = 2048;
-  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine)
-    __builtin_prefetch(row + at, 0, 2);
+  for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) prefetch_far(row, at);
 }
 
 // Up to kLanes blocks, one after the other. Not inline, because registers are few.
@@ -70,13 +88,15 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
                                int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const bool prefetches = args.rows * bytes <= 2048;
+  const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
+  const Ahead in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
     for (int64_t r = 0; r < args.rows; ++r) {
       const std::byte *row = x + i * args.inner.step + args.row[r];
-      if (prefetches) PrefetchRow(row + ahead, bytes);
-      AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with, &lanes);
+      if (prefetches && kRow != RowKind::kLong) PrefetchRow(row + ahead, bytes);
+      AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with, in_row, &lanes);
     }
     blocks[i] = lanes;
   }
@@ -139,7 +159,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
     PrefetchRow(row + ahead, kN * args.inner.step);
     for (int64_t i = 0; i < kN; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
-      AddRow<kRow>(elements, args, tail, with[i], &lanes[i]);
+      AddRow<kRow>(elements, args, tail, with[i], {}, &lanes[i]);
     }
   }
 }
@@ -187,17 +207,16 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t step = args.inner.step;
   const int64_t bytes = kN * step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const int64_t ahead = BytesAheadInRow(args);
+  const Ahead ahead{BytesAheadInRow(args), near_in_rows(row_bytes, step)};
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
-    if (kRow != RowKind::kWhole) PrefetchRow(x + ahead, bytes);
+    if (kRow != RowKind::kWhole) PrefetchRow(x + ahead.far, bytes);
     Lanes<Op> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
-      if (kRow == RowKind::kWhole) PrefetchRow(x + i * step + ahead, row_bytes);
       const V with = WithFor<Op>(args, first + block + i);
       Lanes<Op> own;
-      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, &own);
+      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, ahead, &own);
       lanes[i] = own;
     }
     FinishBlocks(args, lanes, kN, first + block);

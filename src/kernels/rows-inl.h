@@ -37,13 +37,6 @@ HWY_INLINE void ZeroRow(T *y, int64_t y_step, int64_t n) {
 // the processor would cost more than the answer saves.
 inline constexpr int64_t kLongRow = 256;
 
-// Asks for what is read soon, while this is computed: into the second level of cache, because the
-// first is full of what is being worked on.
-template <class T>
-HWY_INLINE void PrefetchAhead(const T *x, int64_t ahead) {
-  __builtin_prefetch(reinterpret_cast<const std::byte *>(x) + ahead, 0, 2);
-}
-
 // How the rows of a call are handled; told apart once, because many rows are short.
 enum class Rows {
   kShort,     // contiguous, one factor each

@@ -12,6 +12,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/narrow-inl.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -129,11 +130,11 @@ HWY_INLINE void StoreProduct(VX x, VFactor f, T *y) {
 
 // A contiguous row of at least a register, times one factor.
 template <class T, class P>
-HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
+HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, Factor<P> factor, int64_t soon) {
   const auto f = hn::Set(typename P::Tag(), factor);
   if (n % kLineOf<T> == 0) {
     for (int64_t i = 0; i < n; i += kLineOf<T>) {
-      PrefetchAhead(x + i, ahead);
+      prefetch_far(x + i, soon);
       for (int64_t k = i; k < i + kLineOf<T>; k += kFactors<P>) {
         StoreProduct<P>(LoadFor<P>(x + k), f, y + k);
       }
@@ -142,13 +143,13 @@ HWY_INLINE void ScaleRun(const T *x, T *y, int64_t n, Factor<P> factor, int64_t 
   }
   // The last register overlaps the one before, so it is read before anything is written.
   const auto last = LoadFor<P>(x + n - kFactors<P>);
-  PrefetchAhead(x + n - kFactors<P>, ahead);
+  prefetch_far(x + n - kFactors<P>, soon);
   if (n <= 2 * kFactors<P>) {
     StoreProduct<P>(LoadFor<P>(x), f, y);
     return StoreProduct<P>(last, f, y + n - kFactors<P>);
   }
   for (int64_t i = 0; i + kFactors<P> < n; i += kFactors<P>) {
-    PrefetchAhead(x + i, ahead);
+    prefetch_far(x + i, soon);
     StoreProduct<P>(LoadFor<P>(x + i), f, y + i);
   }
   StoreProduct<P>(last, f, y + n - kFactors<P>);

@@ -54,30 +54,30 @@ inline constexpr bool kForShortRows = !kByDoubles<P> && Narrow<T>::kInFloats && 
 
 // A contiguous row of at least a register of elements, times one factor.
 template <class T, class P>
-HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t ahead) {
+HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t soon) {
   if constexpr (Narrow<T>::kInFloats && !kForShortRows<P, T>) {
     if (n >= kNarrow) {
       if constexpr (kByDoubles<P>) {
         NarrowFactors<T> narrow;
         narrow.Take(&factor, 1, 1);
-        if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, ahead);
+        if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, soon);
       } else {
         const FloatFactor narrow(factor);
-        if (narrow.is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, ahead);
+        if (narrow.is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, soon);
       }
     }
   }
-  ScaleRun<T, P>(x, y, n, factor, ahead);
+  ScaleRun<T, P>(x, y, n, factor, soon);
 }
 
 // One factor for the whole row.
 template <class T, class P>
 HWY_INLINE void ScaleRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                         Factor<P> factor, int64_t ahead) {
+                         Factor<P> factor, int64_t soon) {
   if (factor == 1) return CopyRow(x, x_step, y, y_step, n);
   const bool contiguous = x_step == 1 && y_step == 1 && n >= kFactors<P>;
   if (factor == 0 && (n >= kLongRow || !contiguous)) return ZeroRow(y, y_step, n);
-  if (contiguous) return ScaleContiguousRow<T, P>(x, y, n, factor, ahead);
+  if (contiguous) return ScaleContiguousRow<T, P>(x, y, n, factor, soon);
   ScaleGathered<T, P>(x, x_step, y, y_step, n, factor);
 }
 
@@ -111,9 +111,9 @@ HWY_INLINE bool HasNaN(const T *x) {
 // kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
 // they are done.
 template <int64_t kCount, class P, class T>
-HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t ahead) {
+HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t soon) {
   const typename P::Tag d;
-  PrefetchAhead(x, ahead);
+  prefetch_far(x, soon);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
   for (int64_t i = 0; i < kCount; i += kFactors<P>) {
     StoreProduct<P>(LoadFor<P>(x + i), hn::LoadU(d, factor + i), y + i);
@@ -125,13 +125,16 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
 // must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> *factor,
-                                   int64_t ahead) {
+                                   int64_t soon) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, ahead)) break;
+    prefetch_far(factor + i, kFar);
+    prefetch_near(factor + i, kNear);
+    prefetch_near(x + i, near_of(soon));
+    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon)) break;
   }
   for (; i + kFactors<P> <= n; i += kFactors<P>) {
-    if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, ahead)) break;
+    if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, soon)) break;
   }
   return i;
 }
@@ -139,15 +142,15 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> 
 // A factor for each element of the row.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                              const Factor<P> *factor, int64_t factor_step, int64_t ahead) {
+                              const Factor<P> *factor, int64_t factor_step, int64_t soon) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
-  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, ahead) : 0;
+  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon) : 0;
   while (i < n) {
     ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kFactors<P>),
                     factor + i * factor_step, factor_step);
     i += kFactors<P>;
     if (contiguous && i < n) {
-      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, ahead);
+      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon);
     }
   }
 }
@@ -155,7 +158,7 @@ HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, 
 // Rows of a few elements that follow each other: a run of elements with repeated factors.
 template <class T, class P>
 HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const Factor<P> *factor,
-                                int64_t factor_row, int64_t ahead) {
+                                int64_t factor_row, int64_t soon) {
   constexpr int64_t kRepeated = 512;
   HWY_ALIGN Factor<P> repeated[kRepeated];
   const int64_t at_once = kRepeated / n;
@@ -164,7 +167,7 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t i = 0; i < n; ++i) repeated[r * n + i] = factor[(row + r) * factor_row];
     }
-    ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, ahead);
+    ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, soon);
   }
 }
 
@@ -189,7 +192,7 @@ class PickedRows {
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
         for (int64_t g = 0; g < kGroups; ++g) {
           ScaleTinyRows<T, P>(At<T>(x + g * args.x_group), At<T>(y + g * args.y_group), n_,
-                              kFactors<P>, factor + row, 1, args.ahead);
+                              kFactors<P>, factor + row, 1, args.soon);
         }
         continue;
       }
@@ -197,7 +200,7 @@ class PickedRows {
         const auto picked = hn::TableLookupLanes(factors, pick_[k]);
         for (int64_t g = 0; g < kGroups; ++g) {
           const T *from = At<T>(x + g * args.x_group + k * kRegister);
-          PrefetchAhead(from, args.ahead);
+          prefetch_far(from, args.soon);
           StoreProduct<P>(LoadFor<P>(from), picked, At<T>(y + g * args.y_group + k * kRegister));
         }
       }
@@ -229,7 +232,7 @@ HWY_NOINLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
     ScaleTinyRows<T, P>(reinterpret_cast<const T *>(args.x + group * args.x_group),
                         reinterpret_cast<T *>(args.y + group * args.y_group), args.n, args.rows,
                         static_cast<const Factor<P> *>(args.factor) + group * args.factor_group,
-                        args.factor_row, args.ahead);
+                        args.factor_row, args.soon);
   }
 }
 
@@ -243,7 +246,7 @@ HWY_INLINE void ScaleSomeGroups(const ScaleArgs &args, const PickedRows<P> &pick
   for (int64_t g = 0; g < kGroups; ++g) {
     ScaleTinyRows<T, P>(reinterpret_cast<const T *>(x + g * args.x_group) + done * args.n,
                         reinterpret_cast<T *>(y + g * args.y_group) + done * args.n, args.n,
-                        args.rows - done, factor + done, 1, args.ahead);
+                        args.rows - done, factor + done, 1, args.soon);
   }
 }
 
@@ -264,9 +267,9 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
 // Rows of kCount elements, whole registers, with a factor for each element.
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
-  const int64_t ahead = args.ahead;
-  ForEachRow<T, Factor<P>>(args, [ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, ahead)))) return;
+  const int64_t soon = args.soon;
+  ForEachRow<T, Factor<P>>(args, [soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon)))) return;
     for (int64_t i = 0; i < kCount; i += kFactors<P>) {
       ScaleSome<T, P>(x + i, 1, y + i, 1, kFactors<P>, factor + i, 1);
     }
@@ -277,9 +280,9 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
 template <class T, class P>
 HWY_NOINLINE void ScaleRowsOfPairs(const ScaleArgs &args) {
   constexpr int64_t kPair = 2 * kNarrow;
-  const int64_t ahead = args.ahead;
-  ForEachRow<T, Factor<P>>(args, [ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    ScaleShortRow<T, P>(x, y, kPair, FloatFactor(*factor), *factor, ahead);
+  const int64_t soon = args.soon;
+  ForEachRow<T, Factor<P>>(args, [soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+    ScaleShortRow<T, P>(x, y, kPair, FloatFactor(*factor), *factor, soon);
   });
 }
 
@@ -303,10 +306,9 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
         if (args.n == 2 * kNarrow) return ScaleRowsOfPairs<T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
-          args,
-          [n = args.n, ahead = args.ahead](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+          args, [n = args.n, soon = args.soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
             if (HWY_UNLIKELY(*factor == 1)) return CopyRow(x, 1, y, 1, n);
-            ScaleContiguousRow<T, P>(x, y, n, *factor, ahead);
+            ScaleContiguousRow<T, P>(x, y, n, *factor, soon);
           });
     case Rows::kElements:
       if (args.n == kFactors<P>) return ScaleRowsOfRegisters<kFactors<P>, T, P>(args);
@@ -314,16 +316,16 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
         if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
-          args, [n = args.n, ahead = args.ahead](const T *x, T *y, const Factor<P> *factor)
-                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, ahead); });
+          args, [n = args.n, soon = args.soon](const T *x, T *y, const Factor<P> *factor)
+                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon); });
     case Rows::kAny:
       return ForEachRow<T, Factor<P>>(
           args, [&](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
             if (args.factor_step == 0) {
-              ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.ahead);
+              ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.soon);
             } else {
               ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
-                                  args.ahead);
+                                  args.soon);
             }
           });
   }

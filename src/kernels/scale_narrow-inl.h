@@ -11,6 +11,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/scale-inl.h"
 
@@ -99,10 +100,10 @@ class NarrowFactors {
 // The first `n` elements of a row, which are pairs of registers. `f` stands for `factor`.
 template <class T, class P, class F>
 HWY_INLINE void ScaleNarrowPairs(const T *x, T *y, int64_t n, const F &f, Factor<P> factor,
-                                 int64_t ahead) {
+                                 int64_t soon) {
   using N = Narrow<T>;
   for (int64_t i = 0; i < n; i += 2 * kNarrow) {
-    PrefetchAhead(x + i, ahead);
+    prefetch_far(x + i, soon);
     VN a, b;
     N::LoadPair(x + i, &a, &b);
     a = f.Times(a);
@@ -119,16 +120,16 @@ HWY_INLINE void ScaleNarrowPairs(const T *x, T *y, int64_t n, const F &f, Factor
 // registers is in two that overlap others, which is why they are read before those are written.
 template <class T, class P, class F>
 HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, Factor<P> factor,
-                               int64_t ahead) {
+                               int64_t soon) {
   using N = Narrow<T>;
   const int64_t pairs = n / (2 * kNarrow) * (2 * kNarrow);
-  if (HWY_LIKELY(pairs == n)) return ScaleNarrowPairs<T, P>(x, y, n, f, factor, ahead);
+  if (HWY_LIKELY(pairs == n)) return ScaleNarrowPairs<T, P>(x, y, n, f, factor, soon);
   const int64_t left = HWY_MIN(pairs, n - kNarrow);
   const VN a = f.Times(N::Load(x + left));
   const VN b = f.Times(N::Load(x + n - kNarrow));
-  PrefetchAhead(x + n - kNarrow, ahead);
+  prefetch_far(x + n - kNarrow, soon);
   if (HWY_UNLIKELY(N::MayLieBetween(a, b))) return ScaleRun<T, P>(x, y, n, factor, 0);
-  ScaleNarrowPairs<T, P>(x, y, pairs, f, factor, ahead);
+  ScaleNarrowPairs<T, P>(x, y, pairs, f, factor, soon);
   N::Store(a, y + left);
   N::Store(b, y + n - kNarrow);
 }
@@ -136,10 +137,10 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, Factor<P
 // A short row of 16-bit numbers, of at least kNarrow.
 template <class T, class P, class F>
 HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const F &narrow, Factor<P> factor,
-                              int64_t ahead) {
-  if (HWY_LIKELY(narrow.is_usual)) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, ahead);
+                              int64_t soon) {
+  if (HWY_LIKELY(narrow.is_usual)) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, soon);
   if (factor == 1.0) return CopyRow(x, 1, y, 1, n);
-  ScaleRun<T, P>(x, y, n, factor, ahead);
+  ScaleRun<T, P>(x, y, n, factor, soon);
 }
 
 // Two rows of a register each.
@@ -152,8 +153,8 @@ HWY_INLINE void ScaleTwoRegisters(const std::byte *x, std::byte *y, const ScaleA
   const T *x1 = reinterpret_cast<const T *>(x + args.x_row);
   T *y0 = reinterpret_cast<T *>(y);
   T *y1 = reinterpret_cast<T *>(y + args.y_row);
-  PrefetchAhead(x0, args.ahead);
-  PrefetchAhead(x1, args.ahead);
+  prefetch_far(x0, args.soon);
+  prefetch_far(x1, args.soon);
   const VN a = f0.Times(N::Load(x0));
   const VN b = f1.Times(N::Load(x1));
   const bool usual = f0.is_usual && f1.is_usual;
@@ -190,7 +191,7 @@ HWY_NOINLINE void ScaleNarrowRows(const ScaleArgs &given) {
       for (; r < count; ++r) {
         ScaleShortRow<T, P>(reinterpret_cast<const T *>(x + r * args.x_row),
                             reinterpret_cast<T *>(y + r * args.y_row), args.n, narrow[r],
-                            factor[r * args.factor_row], args.ahead);
+                            factor[r * args.factor_row], args.soon);
       }
     }
   }

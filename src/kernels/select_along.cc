@@ -14,6 +14,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/partners-inl.h"
+#include "kernels/prefetch.h"
 #include "kernels/select_few-inl.h"
 #include "kernels/tables.h"
 
@@ -21,9 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Bytes ahead of use at which memory is asked for.
-inline constexpr int64_t kPrefetch = 12288;
 
 // Elements of a register block, the unit of 128 bits inside which elements are interleaved.
 template <typename T>
@@ -160,12 +158,19 @@ class Spread {
   const Places<T> &places_;
 };
 
+// Sorting takes long, and much has to be on its way meanwhile: bytes ahead.
+inline constexpr int64_t kFarOfSorts = 13312;
+
 // Asks for a register of scopes that is transposed soon: blocks here and there, which processors do
 // not foresee. Done before sorting, during which memory would else be idle.
 template <typename T>
 HWY_INLINE void AskAhead(const T *x, int64_t n) {
-  const T *soon = x + kPrefetch / static_cast<int64_t>(sizeof(T));
-  for (int64_t e = 0; e < n * kLanesOf<T>; e += kLine<T>) hwy::Prefetch(soon + e);
+  const int64_t elements = n * kLanesOf<T>;
+  const int64_t near = HWY_MAX(kNear, elements * static_cast<int64_t>(sizeof(T)));
+  for (int64_t e = 0; e < elements; e += kLine<T>) {
+    prefetch_far(x + e, kFarOfSorts);
+    prefetch_near(x + e, near);
+  }
 }
 
 template <typename T>

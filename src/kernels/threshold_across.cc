@@ -10,6 +10,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
@@ -23,7 +24,7 @@ template <int64_t kRows, class T, class Op>
 class BlocksAcross {
  public:
   BlocksAcross(const ThresholdArgs &args, const Op &op)
-      : op_(op), to_y_(args.to_y), ahead_(args.blocks.ahead) {
+      : op_(op), to_y_(args.to_y), soon_(args.blocks.soon) {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
@@ -38,6 +39,8 @@ class BlocksAcross {
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
       V next[kRegisters];
       MeasureGroup(x + x_step, next);
+      prefetch_far(threshold, kFar);
+      prefetch_near(threshold, kNear);
       kept += WriteGroup(x, measures, threshold);
       for (int64_t k = 0; k < kRegisters; ++k) measures[k] = next[k];
     }
@@ -46,7 +49,10 @@ class BlocksAcross {
 
  private:
   HWY_INLINE void MeasureGroup(const std::byte *x, V *measures) const {
-    for (int64_t r = 0; r < kRows; ++r) PrefetchAhead(Row(x, r), ahead_);
+    for (int64_t r = 0; r < kRows; ++r) {
+      prefetch_far(Row(x, r), soon_);
+      prefetch_near(Row(x, r), near_of(soon_));
+    }
     for (int64_t k = 0; k < kRegisters; ++k) {
       V squares = hn::Zero(D());
       for (int64_t r = 0; r < kRows; ++r) {
@@ -104,7 +110,7 @@ class BlocksAcross {
   const Op op_;
   int64_t row_[kRows];
   int64_t to_y_;
-  int64_t ahead_;
+  int64_t soon_;
 };
 
 template <int64_t kRows, class T, class L, class Op>

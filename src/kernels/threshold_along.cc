@@ -12,6 +12,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
@@ -51,7 +52,7 @@ class BlocksAlong {
   BlocksAlong(const ThresholdArgs &args, const Op &op)
       : n_(args.blocks.n),
         to_y_(args.to_y),
-        ahead_(args.blocks.ahead),
+        soon_(args.blocks.soon),
         tail_(args.blocks.n),
         op_(op) {
     SetPicks(DV(), n(), pick_);
@@ -67,6 +68,7 @@ class BlocksAlong {
     V squares = hn::Zero(D());
     if (count > 1) squares = Squares(x + Group());
     for (int64_t g = 2; g < count; ++g, x += Group()) {
+      AskAhead(x + 2 * Group());
       const V next = Squares(x + 2 * Group());
       threshold += kN;
       const Judged then = Judge(squares, threshold, &kept);
@@ -110,6 +112,14 @@ class BlocksAlong {
 
   HWY_INLINE int64_t n() const { return kLength == 0 ? n_ : kLength; }
   HWY_INLINE int64_t Group() const { return kN * n(); }
+
+  // For a group of blocks.
+  HWY_INLINE void AskAhead(const T *x) const {
+    for (int64_t at = 0; at < Group(); at += kLineOf<T>) {
+      prefetch_far(x + at, soon_);
+      prefetch_near(x + at, near_of(soon_));
+    }
+  }
 
   HWY_INLINE V Squares(const T *x) const {
     if constexpr (kIsTiny) {
@@ -170,7 +180,6 @@ class BlocksAlong {
     if constexpr (std::is_same_v<Op, Soft>) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
-    for (int64_t at = 0; at < Group(); at += kLineOf<T>) PrefetchAhead(x + at, ahead_);
     for (int64_t k = 0; k < n(); ++k) {
       Verdict::Apply(x + k * kN, hn::TableLookupLanes(judged.verdict, pick_[k]), y + k * kN);
     }
@@ -185,7 +194,7 @@ class BlocksAlong {
   Picks pick_[kMostAlong];
   int64_t n_;
   int64_t to_y_;
-  int64_t ahead_;
+  int64_t soon_;
   Tail<SumSquares> tail_;
   const Op op_;
 };

@@ -12,6 +12,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
@@ -56,10 +57,6 @@ struct ThresholdRow {
   HWY_INLINE const L *at(int64_t i) const { return first + i * step; }
 };
 
-// Elements and their thresholds are asked for so many bytes before they are read: of its own accord
-// the processor does not look beyond a page.
-inline constexpr int64_t kElementsAhead = 1024;
-
 // some(x, threshold, y) for each kCount elements; returns the sum of its results.
 template <int64_t kCount, class T, class L, class Some>
 HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
@@ -73,9 +70,11 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   int64_t alive = 0;
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    PrefetchAhead(x + i, kElementsAhead);
+    prefetch_far(x + i, kFar);
+    prefetch_near(x + i, kNear);
     for (int64_t k = 0; k < kLineOf<T>; k += kLineOf<L>) {
-      PrefetchAhead(limits + k * threshold.step, threshold.step * kElementsAhead);
+      prefetch_far(limits + k * threshold.step, threshold.step * kFar);
+      prefetch_near(limits + k * threshold.step, threshold.step * kNear);
     }
     for (int64_t k = i; k < i + kLineOf<T>; k += kCount, limits += step) {
       alive += some(x + k, limits, y + k);
@@ -254,8 +253,9 @@ int64_t DropAlike(const ElementArgs &args) {
   };
   int64_t i = 0;
   for (; i + kLineOf<T> <= args.n; i += kLineOf<T>) {
-    PrefetchAhead(x + i, kElementsAhead);
-    PrefetchAhead(threshold.at(i), kElementsAhead);
+    // So short a loop runs far enough ahead of itself.
+    prefetch_far(x + i, kNear);
+    prefetch_far(threshold.at(i), kNear);
     for (int64_t k = i; k < i + kLineOf<T>; k += lanes) drop(k);
   }
   for (; i + lanes <= args.n; i += lanes) drop(i);

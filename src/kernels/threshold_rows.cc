@@ -11,6 +11,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/scale-inl.h"
 #include "kernels/shrink-inl.h"
@@ -119,6 +120,7 @@ class RowsInTurn {
         step_(args.blocks.inner.step),
         to_y_(args.to_y),
         ahead_(RowsAhead() * step_),
+        near_(near_in_rows(n_ * static_cast<int64_t>(sizeof(T)), step_)),
         tail_(n_),
         op_(op) {}
 
@@ -164,7 +166,6 @@ class RowsInTurn {
   // What is read soon is asked for so many rows before. Groups ask from the row that they write,
   // which is two groups behind the one that they read.
   HWY_INLINE int64_t RowsAhead() const {
-    constexpr int64_t kFar = int64_t{1} << 14;  // bytes
     const int64_t behind = n_ <= kMostInGroup ? 2 * kN : 0;
     return behind + HWY_MAX(1, kFar / HWY_MAX(step_, 1));
   }
@@ -185,7 +186,8 @@ class RowsInTurn {
   }
 
   HWY_INLINE Lanes<SumSquares> Read(const std::byte *x) const {
-    return ReadAnd(x, [](int64_t) {});
+    return ReadAnd(
+        x, [&](int64_t e) __attribute__((always_inline)) HWY_ATTR { AskNear(At(x) + e); });
   }
   // Calls between(e) after each step that is read, which begins at element e.
   template <class Fn>
@@ -211,7 +213,7 @@ class RowsInTurn {
     if (HWY_UNLIKELY(verdicts.Copies(i))) return CopyRow(from, 1, y, 1, n_);
     const auto row = verdicts[i];
     for (int64_t e = 0; e < in_steps_; e += kLongStep) {
-      AskFor(from + e);
+      AskFar(from + e);
       row.Step(from + e, y + e);
     }
     WriteRest(row, from, y);
@@ -227,7 +229,8 @@ class RowsInTurn {
     }
     const auto row = verdict[0];
     const Lanes<SumSquares> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
-      AskFor(At(next) + e);
+      AskFar(At(next) + e);
+      AskNear(At(next) + e);
       if (kWhole || e < in_steps_) row.Step(from + e, y + e);
     });
     WriteRest(row, from, y);
@@ -239,8 +242,11 @@ class RowsInTurn {
     if (!kWhole) row.Rest(x + in_steps_, y + in_steps_, n_ - in_steps_);
   }
 
-  HWY_INLINE void AskFor(const T *x) const {
-    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) PrefetchAhead(x + e, ahead_);
+  HWY_INLINE void AskFar(const T *x) const {
+    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) prefetch_far(x + e, ahead_);
+  }
+  HWY_INLINE void AskNear(const T *x) const {
+    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) prefetch_near(x + e, near_);
   }
 
   static HWY_INLINE const T *At(const std::byte *x) { return reinterpret_cast<const T *>(x); }
@@ -253,6 +259,7 @@ class RowsInTurn {
   int64_t step_;
   int64_t to_y_;
   int64_t ahead_;
+  int64_t near_;
   Tail<SumSquares> tail_;
   const Op op_;
 };
