@@ -44,13 +44,13 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
 }
 
 // How far ahead of a long row's elements others are asked for, in bytes; 0: not at all.
-struct Ahead {
+struct AheadInRow {
   int64_t far, near;
 };
 template <class T>
 struct AskAlong {
   const T *x;
-  Ahead ahead;
+  AheadInRow ahead;
 
   // For the step that begins at element e.
   HWY_INLINE void operator()(int64_t e) const {
@@ -63,7 +63,7 @@ struct AskAlong {
 
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
-                       Ahead ahead, Lanes<Op> *lanes) {
+                       AheadInRow ahead, Lanes<Op> *lanes) {
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
   } else if constexpr (kRow == RowKind::kLong || kRow == RowKind::kWhole) {
@@ -89,7 +89,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const Ahead in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
+  const AheadInRow in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -207,7 +207,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t step = args.inner.step;
   const int64_t bytes = kN * step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const Ahead ahead{BytesAheadInRow(args), near_in_rows(row_bytes, step)};
+  const AheadInRow ahead{BytesAheadInRow(args), near_in_rows(row_bytes, step)};
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
