@@ -70,13 +70,11 @@ int64_t run_of(const GridLeaf &leaf) {
   return run;
 }
 
-// Is there nothing between the elements of a box of blocks?
+// Do the elements of a box of blocks lie with nothing between them, in any order but backwards?
 bool is_dense(const GridLeaf &leaf, const Extents &box) {
-  int64_t last = 0;
-  for (int d = 0; d < box.size(); ++d) last += (box[d] - 1) * std::abs(leaf.grid_x[d]);
-  for (int d = 0; d < leaf.block.size(); ++d) {
-    last += (leaf.block[d] - 1) * std::abs(leaf.block_x[d]);
-  }
+  int64_t last = 0;  // bytes to the last element
+  for (int d = 0; d < box.size(); ++d) last += (box[d] - 1) * leaf.grid_x[d];
+  for (int d = 0; d < leaf.block.size(); ++d) last += (leaf.block[d] - 1) * leaf.block_x[d];
   const int64_t size = size_of(leaf.dtype);
   return last + size == box.product() * leaf.numel() * size;
 }
