@@ -31,7 +31,7 @@ void for_each_in_pieces(const Setting &setting, int64_t count,
   });
 }
 
-Trial limit_trial(const Setting &setting, int64_t numel, int times,
+Trial limit_trial(const Setting &setting, int64_t numel, double times,
                   std::function<void()> operation) {
   Trial trial = against_sweep(setting, numel * setting.pool.dtype().size);
   trial.traffic = times * static_cast<double>(trial.bytes);
@@ -120,14 +120,28 @@ Trial sweeping_by_lines(const Setting &setting, int64_t numel) {
   });
 }
 
-// As N:M does: memory and arithmetic, which processors overlap only in part.
-template <int kOperations>
-Trial sweeping_and_computing(const Setting &setting, int64_t numel) {
+// As most operations do: memory and arithmetic, which processors overlap only in part.
+template <int kOperations, bool kWrites>
+Trial computing_along(const Setting &setting, int64_t numel) {
   const int64_t size = setting.pool.dtype().size;
-  return limit_trial(setting, numel, 2, [setting, numel, size] {
+  return limit_trial(setting, numel, kWrites ? 2 : 1, [setting, numel, size] {
+    static std::atomic<int32_t> seen;
     auto *x = static_cast<std::byte *>(setting.pool.work());
     for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
-      sweep_and_compute<kOperations>(x + begin * size, (end - begin) * size);
+      seen += compute_along<kOperations, kWrites>(x + begin * size, (end - begin) * size);
+    });
+  });
+}
+
+// As norms of pairs do.
+Trial reading_and_writing_half(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  auto half = std::make_shared<Memory>(numel * size / 2);
+  return limit_trial(setting, numel, 1.5, [setting, numel, size, half] {
+    const auto *x = static_cast<const std::byte *>(setting.pool.work());
+    auto *to = static_cast<std::byte *>(half->as());
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      read_and_write_half(x + begin * size, to + begin * size / 2, (end - begin) * size);
     });
   });
 }
@@ -190,11 +204,18 @@ std::vector<Case> limit_cases() {
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
   cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
   cases.push_back(
-      limit("sweep and arithmetic", "48 operations a line", matrices, sweeping_and_computing<48>));
-  cases.push_back(
-      limit("sweep and arithmetic", "64 operations a line", matrices, sweeping_and_computing<64>));
-  cases.push_back(
-      limit("sweep and arithmetic", "80 operations a line", matrices, sweeping_and_computing<80>));
+      limit("reading all, writing half", "contiguous", matrices, reading_and_writing_half));
+  const auto add_arithmetic = [&](const char *operation, const char *layout, MakeTrial make) {
+    cases.push_back(limit(operation, layout, matrices, make));
+  };
+  add_arithmetic("reading and arithmetic", "8 operations a line", computing_along<8, false>);
+  add_arithmetic("reading and arithmetic", "16 operations a line", computing_along<16, false>);
+  add_arithmetic("sweep and arithmetic", "8 operations a line", computing_along<8, true>);
+  add_arithmetic("sweep and arithmetic", "16 operations a line", computing_along<16, true>);
+  add_arithmetic("sweep and arithmetic", "32 operations a line", computing_along<32, true>);
+  add_arithmetic("sweep and arithmetic", "48 operations a line", computing_along<48, true>);
+  add_arithmetic("sweep and arithmetic", "64 operations a line", computing_along<64, true>);
+  add_arithmetic("sweep and arithmetic", "80 operations a line", computing_along<80, true>);
   cases.push_back(limit("reading, tile by tile", "2 coupled leaves", matrices, reading_coupled));
   return cases;
 }

@@ -182,8 +182,23 @@ void copy_streaming(void *to, const void *from, int64_t bytes) {
   std::copy(in + i, in + bytes, out + i);
 }
 
-template <int kOperations>
-void sweep_and_compute(void *data, int64_t bytes) {
+namespace {
+
+// As the library does: a page ahead into the second cache, then into the first.
+void ask_for_four_lines(const void *x) {
+  constexpr int64_t kFar = 4608;
+  constexpr int64_t kNear = 1024;
+  const auto *at = static_cast<const std::byte *>(x);
+  for (int64_t line = 0; line < 256; line += 64) {
+    __builtin_prefetch(at + line + kFar, 0, 2);
+    __builtin_prefetch(at + line + kNear, 0, 3);
+  }
+}
+
+}  // namespace
+
+template <int kOperations, bool kWrites>
+int32_t compute_along(void *data, int64_t bytes) {
   const hn::ScalableTag<int32_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr auto kRounds = static_cast<int64_t>(kOperations * hn::MaxLanes(d) * 4 / 64 / 2);
@@ -193,7 +208,9 @@ void sweep_and_compute(void *data, int64_t bytes) {
   const auto low = hn::Set(d, least);
   const auto high = hn::Set(d, most);
   auto *x = static_cast<int32_t *>(data);
+  auto seen = hn::Zero(d);
   for (int64_t i = 0; i + 4 * lanes <= bytes / 4; i += 4 * lanes) {
+    if (i % 64 == 0) ask_for_four_lines(x + i);
     auto a = hn::Load(d, x + i);
     auto b = hn::Load(d, x + i + lanes);
     auto c = hn::Load(d, x + i + 2 * lanes);
@@ -205,15 +222,37 @@ void sweep_and_compute(void *data, int64_t bytes) {
       c = hn::Min(hn::Max(c, low), high);
       e = hn::Min(hn::Max(e, low), high);
     }
-    hn::Store(a, d, x + i);
-    hn::Store(b, d, x + i + lanes);
-    hn::Store(c, d, x + i + 2 * lanes);
-    hn::Store(e, d, x + i + 3 * lanes);
+    if constexpr (kWrites) {
+      hn::Store(a, d, x + i);
+      hn::Store(b, d, x + i + lanes);
+      hn::Store(c, d, x + i + 2 * lanes);
+      hn::Store(e, d, x + i + 3 * lanes);
+    } else {
+      seen = hn::Or(seen, hn::Or(hn::Or(a, b), hn::Or(c, e)));
+    }
   }
+  return hn::GetLane(hn::MaxOfLanes(d, seen));
 }
-template void sweep_and_compute<48>(void *data, int64_t bytes);
-template void sweep_and_compute<64>(void *data, int64_t bytes);
-template void sweep_and_compute<80>(void *data, int64_t bytes);
+template int32_t compute_along<8, false>(void *data, int64_t bytes);
+template int32_t compute_along<16, false>(void *data, int64_t bytes);
+template int32_t compute_along<8, true>(void *data, int64_t bytes);
+template int32_t compute_along<16, true>(void *data, int64_t bytes);
+template int32_t compute_along<32, true>(void *data, int64_t bytes);
+template int32_t compute_along<48, true>(void *data, int64_t bytes);
+template int32_t compute_along<64, true>(void *data, int64_t bytes);
+template int32_t compute_along<80, true>(void *data, int64_t bytes);
+
+void read_and_write_half(const void *data, void *half, int64_t bytes) {
+  const hn::ScalableTag<int32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto *x = static_cast<const int32_t *>(data);
+  auto *y = static_cast<int32_t *>(half);
+  for (int64_t i = 0; i + 2 * lanes <= bytes / 4; i += 2 * lanes) {
+    if (i % 64 == 0) ask_for_four_lines(x + i);
+    hn::Stream(hn::Add(hn::Load(d, x + i), hn::Load(d, x + i + lanes)), d, y + i / 2);
+  }
+  hwy::FlushStream();
+}
 
 uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes) {
   const hn::ScalableTag<uint64_t> d;

@@ -33,11 +33,15 @@ uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes);
 using LineLoop = void (*)(void *x, int64_t rows, int64_t cols, double factor);
 LineLoop line_loop(const Dtype &dtype);
 
-// Reads and writes all of `data`, with so many operations on vectors for each cache line between:
-// minima and maxima of 32-bit integers, four side by side, which change nothing. `data` is aligned
-// to a line.
-template <int kOperations>
-void sweep_and_compute(void *data, int64_t bytes);
+// Reads, or reads and writes, all of `data`, with so many operations on vectors for each cache line:
+// minima and maxima of 32-bit integers, four side by side, which change nothing. Memory is asked for
+// ahead as the library does. `data` is aligned to a line. What is returned depends on all of `data`
+// if that is not written.
+template <int kOperations, bool kWrites>
+int32_t compute_along(void *data, int64_t bytes);
+
+// Reads all of `data` and writes half as much, past the caches. Both are aligned to a line.
+void read_and_write_half(const void *data, void *half, int64_t bytes);
 
 }  // namespace bench
 
