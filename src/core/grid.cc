@@ -5,7 +5,6 @@
 
 #include "base/dtype.h"
 #include "kernels/kernels.h"
-#include "kernels/prefetch.h"
 
 namespace spk {
 namespace {
@@ -71,7 +70,7 @@ int64_t run_of(const GridLeaf &leaf) {
 }
 
 // Do the elements of a box of blocks lie with nothing between them, in any order but backwards?
-bool is_dense(const GridLeaf &leaf, const Extents &box) {
+bool is_gapless(const GridLeaf &leaf, const Extents &box) {
   int64_t last = 0;  // bytes to the last element
   for (int d = 0; d < box.size(); ++d) last += (box[d] - 1) * leaf.grid_x[d];
   for (int d = 0; d < leaf.block.size(); ++d) last += (leaf.block[d] - 1) * leaf.block_x[d];
@@ -87,7 +86,7 @@ void plan_tiles(Grid *grid, Memory *memory) {
     leaf.reduce = plan_reduction(leaf, grid->tile, grid->tile.row_major(), block, memory);
     leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), block);
     leaf.ahead = tiles.stride(leaf.grid_x);
-    leaf.soon = is_dense(leaf, grid->tile) ? kFar : leaf.ahead;
+    leaf.soon = is_gapless(leaf, grid->tile) ? kFar : leaf.ahead;
     leaf.past_caches = grid->numblk() * leaf.numel() * size_of(leaf.dtype) >= kCacheBytes;
   }
 }

@@ -73,7 +73,7 @@ struct GridLeaf {
   ReducePlan reduce;
   WritePlan write;
   int64_t ahead = 0;         // bytes from a box to the next
-  int64_t soon = 0;          // bytes from an element to one that is read soon after
+  int64_t soon = 0;          // kFar if boxes have no gaps, else ahead
   bool past_caches = false;  // more data than caches hold
 
   int64_t numel() const { return block.product(); }

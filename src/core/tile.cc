@@ -160,9 +160,9 @@ void clear_sums(Reduction reduction, int64_t count, double *sum, double *error) 
 // One leaf's share of a reduction over a box of blocks that begins at block `low`.
 class LeafReduction {
  public:
-  // `ahead` are bytes to a box that is reduced soon after.
+  // `is_tile`: is it a box of Grid::tile extents, which the next one follows?
   LeafReduction(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
-                const ReducePlan &plan, const Extents &low, int64_t ahead, Reduction reduction,
+                const ReducePlan &plan, const Extents &low, bool is_tile, Reduction reduction,
                 const ReduceOptions &options)
       : scratch_(scratch),
         reduction_(reduction),
@@ -175,8 +175,8 @@ class LeafReduction {
                          : kernels.reduce_across[dtype][reduction];
     origin_ = leaf.x + dot(low, leaf.grid_x);
     args_.eps = options.eps;
-    args_.ahead = ahead;
-    args_.soon = ahead == 0 ? 0 : leaf.soon;
+    args_.ahead = is_tile ? leaf.ahead : 0;
+    args_.soon = is_tile ? leaf.soon : 0;
   }
 
   // Do results of neighbours belong side by side, as the kernel writes them?
@@ -260,9 +260,9 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
   bool rooted = !options.roots;
   bool first = true;
   // Adds what a plan reduces; the first share is written, where it can be.
-  const auto add = [&](const GridLeaf &leaf, const ReducePlan &plan, int64_t ahead) {
+  const auto add = [&](const GridLeaf &leaf, const ReducePlan &plan, bool is_tile) {
     const Scratch::Frame frame(scratch);
-    LeafReduction work(kernels, scratch, leaf, plan, rect.low, ahead, reduction, options);
+    LeafReduction work(kernels, scratch, leaf, plan, rect.low, is_tile, reduction, options);
     if (first && work.is_dense()) {
       work.write(sum, error, options.roots && one_share);
       rooted |= one_share;
@@ -274,7 +274,7 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
   };
   for (const GridLeaf &leaf : grid.leaves) {
     if (rect.extent == grid.tile) {
-      add(leaf, leaf.reduce, leaf.ahead);
+      add(leaf, leaf.reduce, true);
       continue;
     }
     // Deep blocks are summed part by part, here as in reduce_deep: a block has one norm.
@@ -282,7 +282,7 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
     for (int64_t part = 0; part < parts.count(); ++part) {
       const Scratch::Frame frame(scratch);
       ScratchMemory memory(&scratch);
-      add(leaf, plan_reduction(leaf, rect.extent, local, parts[part], &memory), 0);
+      add(leaf, plan_reduction(leaf, rect.extent, local, parts[part], &memory), false);
     }
   }
   if (!rooted) kernels.roots(sum, rect.count());
@@ -298,7 +298,7 @@ bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid
   // Short runs would write parts of lines.
   const NestDim &inner = plan.blocks[0];
   const bool long_runs = inner.extent >= kLongRun || plan.blocks[1].step[1] == inner.extent;
-  LeafReduction work(kernels, scratch, leaf, plan, rect.low, leaf.ahead, reduction, {});
+  LeafReduction work(kernels, scratch, leaf, plan, rect.low, true, reduction, {});
   work.write_floats(out, roots, past_caches && long_runs);
   return true;
 }
@@ -340,7 +340,7 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
       if (options.scale) shifted.scale += first;
       ScratchMemory memory(&scratch);
       const ReducePlan plan = plan_reduction(leaf, box.extent, local, parts[part], &memory);
-      LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, 0, reduction, shifted);
+      LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, false, reduction, shifted);
       const int64_t at = part * numblk + first;
       double *error_at = errors ? errors + at : nullptr;
       if (work.is_dense()) {

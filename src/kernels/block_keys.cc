@@ -5,7 +5,6 @@
 #define HWY_TARGET_INCLUDE "kernels/block_keys.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -129,8 +128,7 @@ template <typename T>
 HWY_INLINE VSquare<T> SumsAcross(const RegisterAcross &of) {
   const auto squares = [&](int64_t e) HWY_ATTR {
     const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
-    prefetch_far(elements, kFar);
-    prefetch_near(elements, kNear);
+    ask_ahead(elements, 1, kStream);
     return Squares(elements);
   };
   VSquare<T> sums = squares(0);
@@ -250,11 +248,7 @@ HWY_INLINE void SumOverBits([[maybe_unused]] VSquare<T> *sums) {
 template <typename T, int64_t N>
 HWY_INLINE VSquare<T> SumsAlong(const T *x) {
   constexpr int64_t kL = kSquaresOf<T>;
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-  for (int64_t at = 0; at < N * kL; at += kLine) {
-    prefetch_far(x + at, kFar);
-    prefetch_near(x + at, kNear);
-  }
+  ask_ahead(x, N * kL, kStream);
   // Registers of one block.
   constexpr int64_t kOwn = N > kL ? N / kL : 1;
   VSquare<T> sums[N / kOwn];

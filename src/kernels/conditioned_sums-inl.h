@@ -13,6 +13,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -197,7 +198,7 @@ class ReadAhead {
   // Some lines of the row that is being asked for; returns how many fewer are left.
   HWY_INLINE int64_t AskForRow(int64_t left) {
     const std::byte *line = line_;
-    for (; left > 0 && line < end_; --left, line += kLine) __builtin_prefetch(line, 0, 2);
+    for (; left > 0 && line < end_; --left, line += kLine) prefetch_far(line, 0);
     line_ = line;
     return left;
   }

@@ -52,6 +52,11 @@ struct BlockRow {
 // power of two apart do not drive each other out of the cache.
 inline constexpr int64_t kRowsAtOnce = 8;
 
+// What lies in memory without gaps is a stream, which is asked for so many bytes ahead (prefetch.h):
+// 4096 + 512, measured. Nearer, main memory does not answer in time on some processors; further,
+// others lose by it.
+inline constexpr int64_t kFar = 4608;
+
 // Reduces the blocks of a two-dimensional box. Results are written, not added to.
 struct ReduceArgs {
   const std::byte *x;  // where the first block begins
@@ -68,7 +73,7 @@ struct ReduceArgs {
   double eps;           // kCount
   bool roots;           // kSumSquares: results are the roots of the sums
   int64_t ahead;        // bytes to a box that is reduced soon after; 0: none is known
-  int64_t soon;         // bytes from an element to one that is read soon after
+  int64_t soon;         // kFar in a stream, else bytes to the next box; 0: none is known
   // Results rounded to floats, laid out as sum, which is then not written; or NULL. Not of what is
   // compensated, nor across more than kRowsAtOnce rows.
   float *floats;
@@ -89,7 +94,7 @@ struct ScaleArgs {
   const void *factor;  // doubles, floats (scale_by_floats), or keep bytes (non-zero = 1)
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
-  int64_t soon;      // bytes from an element to one that is read soon after
+  int64_t soon;      // kFar in a stream, else bytes to what is read soon after; 0: nothing is known
   bool past_caches;  // more data than caches hold, and none of it in them now
 };
 

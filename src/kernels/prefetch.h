@@ -12,13 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/kernels.h"
+
 namespace spk {
 
-// How far ahead a stream is asked for, in bytes: a page and a bit. It is further away in time than
-// main memory, and no more than one page is opened before its turn.
-inline constexpr int64_t kFar = 4608;
-inline constexpr int64_t kNear = 1024;
-
+// Into the second level of cache, and into the first.
 HWY_INLINE void prefetch_far(const void *x, int64_t ahead) {
   __builtin_prefetch(static_cast<const std::byte *>(x) + ahead, 0, 2);
 }
@@ -26,16 +24,33 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
   __builtin_prefetch(static_cast<const std::byte *>(x) + ahead, 0, 3);
 }
 
-// The second stage of what is `soon` bytes ahead in the first: kNear in a stream, else none.
-constexpr int64_t near_of(int64_t soon) {
-  return soon == kFar ? kNear : 0;
+// How many bytes ahead either stage is. 0 asks for what is about to be read, which costs little.
+struct Stages {
+  int64_t far, near;
+};
+inline constexpr int64_t kNear = 1024;
+inline constexpr Stages kStream{kFar, kNear};
+
+// Those of what is read `soon` after: only a stream has both.
+constexpr Stages stages_of(int64_t soon) {
+  return {soon, soon == kFar ? kNear : 0};
 }
 
-// The second stage of rows of `bytes` that are `step` bytes apart: kNear if there is nothing between
-// them, else some rows ahead.
+// The second stage of rows of `bytes` that are `step` bytes apart: some rows ahead, unless there is
+// nothing between them.
 constexpr int64_t near_in_rows(int64_t bytes, int64_t step) {
-  if (bytes == step || step <= 0) return kNear;
-  return step * HWY_MAX(1, kNear / step);
+  if (bytes == step || step == 0) return kNear;
+  return step * HWY_MAX(1, kNear / (step < 0 ? -step : step));
+}
+
+// Asks for what is ahead of some elements.
+template <class T>
+HWY_INLINE void ask_ahead(const T *x, int64_t elements, Stages stages) {
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
+  for (int64_t i = 0; i < elements; i += kLine) {
+    prefetch_far(x + i, stages.far);
+    prefetch_near(x + i, stages.near);
+  }
 }
 
 }  // namespace spk

@@ -43,31 +43,26 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
   }
 }
 
-// How far ahead of a long row's elements others are asked for, in bytes; 0: not at all.
-struct AheadInRow {
-  int64_t far, near;
-};
+// Asks ahead for each step of a long row.
 template <class T>
 struct AskAlong {
   const T *x;
-  AheadInRow ahead;
+  Stages ahead;
 
-  // For the step that begins at element e.
-  HWY_INLINE void operator()(int64_t e) const {
-    for (int64_t i = e; i < e + kLongStep; i += kLineOf<T>) {
-      prefetch_far(x + i, ahead.far);
-      prefetch_near(x + i, ahead.near);
-    }
-  }
+  HWY_INLINE void operator()(int64_t step) const { ask_ahead(x + step, kLongStep, ahead); }
 };
 
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
-                       AheadInRow ahead, Lanes<Op> *lanes) {
+                       Stages ahead, Lanes<Op> *lanes) {
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
   } else if constexpr (kRow == RowKind::kLong || kRow == RowKind::kWhole) {
     AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, AskAlong<T>{x, ahead});
+    if (kRow == RowKind::kLong) {
+      const int64_t rest = args.n % kLongStep;
+      ask_ahead(x + args.n - rest, rest, ahead);
+    }
   } else {
     lanes->Add(x, with);
     if (kRow == RowKind::kTwo) lanes->Add(x + kLanes, with);
@@ -87,15 +82,16 @@ template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  constexpr bool kAsksItself = kRow == RowKind::kLong || kRow == RowKind::kWhole;
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const AheadInRow in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
+  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
     for (int64_t r = 0; r < args.rows; ++r) {
       const std::byte *row = x + i * args.inner.step + args.row[r];
-      if (prefetches && kRow != RowKind::kLong) PrefetchRow(row + ahead, bytes);
+      if (prefetches && !kAsksItself) PrefetchRow(row + ahead, bytes);
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with, in_row, &lanes);
     }
     blocks[i] = lanes;
@@ -207,7 +203,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t step = args.inner.step;
   const int64_t bytes = kN * step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const AheadInRow ahead{BytesAheadInRow(args), near_in_rows(row_bytes, step)};
+  const Stages ahead{BytesAheadInRow(args), near_in_rows(row_bytes, step)};
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {

@@ -13,7 +13,6 @@
 #include "kernels/convert-inl.h"
 #include "kernels/narrow-inl.h"
 #include "kernels/prefetch.h"
-#include "kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {

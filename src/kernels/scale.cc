@@ -9,6 +9,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/scale-inl.h"
 #include "kernels/scale_narrow-inl.h"
@@ -128,9 +129,6 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> 
                                    int64_t soon) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    prefetch_far(factor + i, kFar);
-    prefetch_near(factor + i, kNear);
-    prefetch_near(x + i, near_of(soon));
     if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon)) break;
   }
   for (; i + kFactors<P> <= n; i += kFactors<P>) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/select_few-inl.h"
 #include "kernels/tables.h"
 
@@ -66,7 +67,7 @@ void CopyRows(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *pa
 // streams. While rows are written: the next ones take their places in the caches.
 template <typename T>
 HWY_INLINE void AskForNext(const T *row, int64_t width) {
-  for (int64_t c = 0; c < width; c += kLine<T>) __builtin_prefetch(row + width + c, 0, 2);
+  for (int64_t c = 0; c < width; c += kLine<T>) prefetch_far(row + width + c, 0);
 }
 
 template <typename T, bool kFull>

@@ -4,7 +4,6 @@
 #define HWY_TARGET_INCLUDE "kernels/select_along.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -158,19 +157,16 @@ class Spread {
   const Places<T> &places_;
 };
 
-// Sorting takes long, and much has to be on its way meanwhile: bytes ahead.
+// Selecting takes long, and much has to be on its way meanwhile: bytes ahead, as measured.
 inline constexpr int64_t kFarOfSorts = 13312;
 
-// Asks for a register of scopes that is transposed soon: blocks here and there, which processors do
-// not foresee. Done before sorting, during which memory would else be idle.
+// Asks for a register of scopes that is read soon. Done before sorting and comparing, during which
+// memory would else be idle.
 template <typename T>
 HWY_INLINE void AskAhead(const T *x, int64_t n) {
   const int64_t elements = n * kLanesOf<T>;
   const int64_t near = HWY_MAX(kNear, elements * static_cast<int64_t>(sizeof(T)));
-  for (int64_t e = 0; e < elements; e += kLine<T>) {
-    prefetch_far(x + e, kFarOfSorts);
-    prefetch_near(x + e, near);
-  }
+  ask_ahead(x, elements, {kFarOfSorts, near});
 }
 
 template <typename T>

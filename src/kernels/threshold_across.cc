@@ -11,7 +11,6 @@
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
-#include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
 
@@ -39,8 +38,7 @@ class BlocksAcross {
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
       V next[kRegisters];
       MeasureGroup(x + x_step, next);
-      prefetch_far(threshold, kFar);
-      prefetch_near(threshold, kNear);
+      ask_ahead(threshold, kLanes, kStream);
       kept += WriteGroup(x, measures, threshold);
       for (int64_t k = 0; k < kRegisters; ++k) measures[k] = next[k];
     }
@@ -49,10 +47,7 @@ class BlocksAcross {
 
  private:
   HWY_INLINE void MeasureGroup(const std::byte *x, V *measures) const {
-    for (int64_t r = 0; r < kRows; ++r) {
-      prefetch_far(Row(x, r), soon_);
-      prefetch_near(Row(x, r), near_of(soon_));
-    }
+    for (int64_t r = 0; r < kRows; ++r) ask_ahead(Row(x, r), kLanes, stages_of(soon_));
     for (int64_t k = 0; k < kRegisters; ++k) {
       V squares = hn::Zero(D());
       for (int64_t r = 0; r < kRows; ++r) {

@@ -64,12 +64,11 @@ class BlocksAlong {
   HWY_INLINE int64_t RunGroups(const std::byte *first, const L *threshold, int64_t count) const {
     const T *x = reinterpret_cast<const T *>(first);
     int64_t kept = 0;
-    Judged judged = Judge(Squares(x), threshold, &kept);
+    Judged judged = Judge(SquaresOfGroup(x), threshold, &kept);
     V squares = hn::Zero(D());
-    if (count > 1) squares = Squares(x + Group());
+    if (count > 1) squares = SquaresOfGroup(x + Group());
     for (int64_t g = 2; g < count; ++g, x += Group()) {
-      AskAhead(x + 2 * Group());
-      const V next = Squares(x + 2 * Group());
+      const V next = SquaresOfGroup(x + 2 * Group());
       threshold += kN;
       const Judged then = Judge(squares, threshold, &kept);
       Write(x, judged, To(x));
@@ -113,14 +112,10 @@ class BlocksAlong {
   HWY_INLINE int64_t n() const { return kLength == 0 ? n_ : kLength; }
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
-  // For a group of blocks.
-  HWY_INLINE void AskAhead(const T *x) const {
-    for (int64_t at = 0; at < Group(); at += kLineOf<T>) {
-      prefetch_far(x + at, soon_);
-      prefetch_near(x + at, near_of(soon_));
-    }
+  HWY_INLINE V SquaresOfGroup(const T *x) const {
+    ask_ahead(x, Group(), stages_of(soon_));
+    return Squares(x);
   }
-
   HWY_INLINE V Squares(const T *x) const {
     if constexpr (kIsTiny) {
       return SquaresOfElements(x);

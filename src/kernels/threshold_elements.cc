@@ -13,7 +13,6 @@
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
 #include "kernels/prefetch.h"
-#include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
 
@@ -70,8 +69,8 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   int64_t alive = 0;
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    prefetch_far(x + i, kFar);
-    prefetch_near(x + i, kNear);
+    ask_ahead(x + i, kLineOf<T>, kStream);
+    // One threshold for all: no other is asked for.
     for (int64_t k = 0; k < kLineOf<T>; k += kLineOf<L>) {
       prefetch_far(limits + k * threshold.step, threshold.step * kFar);
       prefetch_near(limits + k * threshold.step, threshold.step * kNear);
@@ -253,7 +252,7 @@ int64_t DropAlike(const ElementArgs &args) {
   };
   int64_t i = 0;
   for (; i + kLineOf<T> <= args.n; i += kLineOf<T>) {
-    // So short a loop runs far enough ahead of itself.
+    // One stage is enough: so short a loop runs ahead of itself.
     prefetch_far(x + i, kNear);
     prefetch_far(threshold.at(i), kNear);
     for (int64_t k = i; k < i + kLineOf<T>; k += lanes) drop(k);

@@ -186,8 +186,7 @@ class RowsInTurn {
   }
 
   HWY_INLINE Lanes<SumSquares> Read(const std::byte *x) const {
-    return ReadAnd(
-        x, [&](int64_t e) __attribute__((always_inline)) HWY_ATTR { AskNear(At(x) + e); });
+    return ReadAnd(x, [](int64_t) {});
   }
   // Calls between(e) after each step that is read, which begins at element e.
   template <class Fn>
@@ -199,7 +198,11 @@ class RowsInTurn {
 
   HWY_INLINE V Measures(const std::byte *x) const {
     Lanes<SumSquares> lanes[kN];
-    for (int64_t i = 0; i < kN; ++i) lanes[i] = Read(x + i * step_);
+    for (int64_t i = 0; i < kN; ++i) {
+      const std::byte *row = x + i * step_;
+      for (int64_t e = 0; e < n_; e += kLineOf<T>) prefetch_near(At(row) + e, near_);
+      lanes[i] = Read(row);
+    }
     return op_.Measure(Fold(lanes).sum);
   }
 
@@ -213,7 +216,7 @@ class RowsInTurn {
     if (HWY_UNLIKELY(verdicts.Copies(i))) return CopyRow(from, 1, y, 1, n_);
     const auto row = verdicts[i];
     for (int64_t e = 0; e < in_steps_; e += kLongStep) {
-      AskFar(from + e);
+      for (int64_t at = e; at < e + kLongStep; at += kLineOf<T>) prefetch_far(from + at, ahead_);
       row.Step(from + e, y + e);
     }
     WriteRest(row, from, y);
@@ -229,8 +232,7 @@ class RowsInTurn {
     }
     const auto row = verdict[0];
     const Lanes<SumSquares> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
-      AskFar(At(next) + e);
-      AskNear(At(next) + e);
+      ask_ahead(At(next) + e, kLongStep, {ahead_, near_});
       if (kWhole || e < in_steps_) row.Step(from + e, y + e);
     });
     WriteRest(row, from, y);
@@ -240,13 +242,6 @@ class RowsInTurn {
   template <class Row>
   HWY_INLINE void WriteRest(const Row &row, const T *x, T *y) const {
     if (!kWhole) row.Rest(x + in_steps_, y + in_steps_, n_ - in_steps_);
-  }
-
-  HWY_INLINE void AskFar(const T *x) const {
-    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) prefetch_far(x + e, ahead_);
-  }
-  HWY_INLINE void AskNear(const T *x) const {
-    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) prefetch_near(x + e, near_);
   }
 
   static HWY_INLINE const T *At(const std::byte *x) { return reinterpret_cast<const T *>(x); }

@@ -40,7 +40,8 @@ LineLoop line_loop(const Dtype &dtype);
 template <int kOperations, bool kWrites>
 int32_t compute_along(void *data, int64_t bytes);
 
-// Reads all of `data` and writes half as much, past the caches. Both are aligned to a line.
+// Reads all of `data`, asked for in the same way, and writes half as much, past the caches. Both are
+// aligned to a line.
 void read_and_write_half(const void *data, void *half, int64_t bytes);
 
 }  // namespace bench
