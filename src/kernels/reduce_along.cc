@@ -43,13 +43,17 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
   }
 }
 
-// Asks ahead for each step of a long row.
+// Asks ahead for each step of a long row; with 0 not at all, because tiles of such rows are in caches
+// as often as not.
 template <class T>
 struct AskAlong {
   const T *x;
   Stages ahead;
 
-  HWY_INLINE void operator()(int64_t step) const { ask_ahead(x + step, kLongStep, ahead); }
+  HWY_INLINE void operator()(int64_t step) const { Ask(step, kLongStep); }
+  HWY_INLINE void Ask(int64_t first, int64_t elements) const {
+    if (ahead.far != 0) ask_ahead(x + first, elements, ahead);
+  }
 };
 
 template <RowKind kRow, class Op, class T>
@@ -58,10 +62,11 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
   } else if constexpr (kRow == RowKind::kLong || kRow == RowKind::kWhole) {
-    AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, AskAlong<T>{x, ahead});
+    const AskAlong<T> ask{x, ahead};
+    AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, ask);
     if (kRow == RowKind::kLong) {
       const int64_t rest = args.n % kLongStep;
-      ask_ahead(x + args.n - rest, rest, ahead);
+      ask.Ask(args.n - rest, rest);
     }
   } else {
     lanes->Add(x, with);
