@@ -111,7 +111,7 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
   check_thresholds(call, limits.array, limits.count, true);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const Grids grids = grids_of(*handle, w.x, w.into, Visits::kTwice, call.memory());
+  const Grids grids = grids_of(*handle, w.x, w.into, Visits::kByThreshold, call.memory());
   std::optional<Grids> measured;
   if (values) measured = grids_of(*handle, *values, {}, Visits::kTwice, call.memory());
   const Grids &scored = measured ? *measured : grids;
@@ -167,7 +167,8 @@ spk_status soft_threshold_by(spk_context *context, const Handle *handle, const c
   check_thresholds(call, limits.array, limits.count, false);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const Grids grids = grids_of(*handle, w.x, w.into, Visits::kTwice, call.memory());
+  const Visits visits = conditioners ? Visits::kTwice : Visits::kByThreshold;
+  const Grids grids = grids_of(*handle, w.x, w.into, visits, call.memory());
   Grids metric(call.memory());
   if (conditioners) metric = grids_of(*handle, *conditioners, {}, Visits::kTwice, call.memory());
   call.expect_loops(static_cast<int>(grids.size() + metric.size()));

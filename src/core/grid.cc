@@ -78,6 +78,19 @@ bool is_gapless(const GridLeaf &leaf, const Extents &box) {
   return last + size == box.product() * leaf.numel() * size;
 }
 
+// Are its blocks such that kernels keep them in registers between norm and rescaling?
+bool is_small(const GridLeaf &leaf) {
+  const int64_t numel = leaf.numel();
+  return numel <= kMostRowsAcross || (leaf.run == numel && numel <= kMostAlong);
+}
+
+// Are elements of a tile visited once? Norms of doubles may visit it again, to scale its elements;
+// leaves of a coupling lie in different orders, and larger tiles would reach over more rows of each.
+bool is_visited_once(const Grid &grid, Visits visits) {
+  if (grid.score_dtype == SPK_F64 || grid.leaves.size() > 1) return false;
+  return visits == Visits::kOnce || (visits == Visits::kByThreshold && is_small(grid.leaves[0]));
+}
+
 void plan_tiles(Grid *grid, Memory *memory) {
   const Tiling tiles = grid->tiles();
   grid->tile = tiles.extent();
@@ -94,15 +107,10 @@ void plan_tiles(Grid *grid, Memory *memory) {
 Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *member,
                int32_t score_dtype, const LeafSpan &x, const LeafSpan &into, Visits visits,
                Memory *memory) {
-  // Norms of doubles may visit a tile again, to scale its elements; leaves of a coupling lie in
-  // different orders, and larger tiles would reach over more rows of each.
-  const bool once = visits == Visits::kOnce && score_dtype != SPK_F64 && block.leaves.size() == 1;
-  const int64_t numel = shape.product() * block.numel_per_block;
   Grid grid{.shape = shape,
             .numel_per_block = block.numel_per_block,
             .score_dtype = score_dtype,
             .leaves = std::pmr::vector<GridLeaf>(memory),
-            .tile_elements = once ? streamed_elements(numel) : kTileElements,
             .tile = {}};
   grid.leaves.reserve(block.leaves.size());
   const size_t first = member ? static_cast<size_t>(member->first_leaf) : 0;
@@ -126,6 +134,9 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.run = run_of(made);
     // This fixes the order of sums, so it depends on the layout of the leaf alone.
     made.along = block.numblk == 1 || made.run >= kAlongElements;
+  }
+  if (is_visited_once(grid, visits)) {
+    grid.tile_elements = streamed_elements(grid.numblk() * grid.numel_per_block);
   }
   if (!grid.is_deep()) plan_tiles(&grid, memory);
   return grid;

@@ -110,7 +110,11 @@ using LeafSpan = std::pmr::vector<LeafData>;
 using Grids = std::pmr::vector<Grid>;
 
 // How often an operation visits the elements of a tile before it goes on to the next.
-enum class Visits { kOnce, kTwice };
+enum class Visits {
+  kOnce,
+  kTwice,
+  kByThreshold,  // once if its blocks are thresholded while they are in registers, else twice
+};
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,
                 Memory *memory);

@@ -160,22 +160,29 @@ class Spread {
 // Selecting takes long, and much has to be on its way meanwhile: bytes ahead, as measured.
 inline constexpr int64_t kFarOfSorts = 13312;
 
+// Bytes to the register of scopes after this one, or what is farther.
+template <typename T>
+HWY_INLINE int64_t NextRegister(int64_t n) {
+  return HWY_MAX(kNear, n * kLanesOf<T> * static_cast<int64_t>(sizeof(T)));
+}
+
 // Asks for a register of scopes that is read soon. Done before sorting and comparing, during which
 // memory would else be idle.
 template <typename T>
 HWY_INLINE void AskAhead(const T *x, int64_t n) {
-  const int64_t elements = n * kLanesOf<T>;
-  const int64_t near = HWY_MAX(kNear, elements * static_cast<int64_t>(sizeof(T)));
-  ask_ahead(x, elements, {kFarOfSorts, near});
+  ask_ahead(x, n * kLanesOf<T>, {kFarOfSorts, NextRegister<T>(n)});
 }
 
-template <typename T>
+// `kAsks`: for the next register of scopes, too, into the first cache.
+template <bool kAsks, typename T>
 HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
                            const Places<T> &places) {
   constexpr Tag<T> d;
   const Spread<T> cut(cut_of_scope, args.n, places);
   const int64_t elements = args.n * kLanesOf<T>;
+  const int64_t near = NextRegister<T>(args.n);
   for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
+    if (kAsks) prefetch_near(x + e, near);
     hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
   }
 }
@@ -250,7 +257,7 @@ void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t colum
     if (settled) {
       ApplySettledAlong(args, x + first, y + first, panel->cut + c, panel->until + c, places);
     } else {
-      ApplyAlong(args, x + first, y + first, panel->cut + c, places);
+      ApplyAlong<false>(args, x + first, y + first, panel->cut + c, places);
     }
   }
 }
@@ -314,15 +321,16 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   return true;
 }
 
-// A register of scopes of any other size.
+// A register of scopes of any other size. Only so many lines can be on their way at once: asking is
+// spread over its loads and stores.
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
                                  T *y, Panel<T> *panel) {
   constexpr int64_t kA = kAtom<T>;
   constexpr auto n = static_cast<int64_t>(N);
-  AskAhead(x, n);
   Vec<T> element[HWY_MAX(n, kA)];
   for (int64_t at = 0; at < n; at += kA) {
+    for (int64_t i = 0; i < kA; ++i) prefetch_far(x + (at + i) * kLanesOf<T>, kFar);
     const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
     LoadTransposed(x, n, first, element + first);
   }
@@ -334,7 +342,7 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
   }
   HWY_ALIGN T of_scope[kLanesOf<T>];
   hn::Store(cut, Tag<T>(), of_scope);
-  ApplyAlong(args, x, y, of_scope, places);
+  ApplyAlong<true>(args, x, y, of_scope, places);
   return true;
 }
 
