@@ -94,13 +94,17 @@ bool is_visited_once(const Grid &grid, Visits visits) {
 void plan_tiles(Grid *grid, Memory *memory) {
   const Tiling tiles = grid->tiles();
   grid->tile = tiles.extent();
+  int64_t bytes = 0;
+  for (const GridLeaf &leaf : grid->leaves) {
+    bytes += grid->numblk() * leaf.numel() * size_of(leaf.dtype);
+  }
   for (GridLeaf &leaf : grid->leaves) {
     const Rect block = Rect::whole(leaf.block);
     leaf.reduce = plan_reduction(leaf, grid->tile, grid->tile.row_major(), block, memory);
     leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), block);
     leaf.ahead = tiles.stride(leaf.grid_x);
     leaf.soon = is_gapless(leaf, grid->tile) ? kFar : leaf.ahead;
-    leaf.past_caches = grid->numblk() * leaf.numel() * size_of(leaf.dtype) >= kCacheBytes;
+    leaf.past_caches = bytes >= kCacheBytes;
   }
 }
 

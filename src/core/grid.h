@@ -74,7 +74,7 @@ struct GridLeaf {
   WritePlan write;
   int64_t ahead = 0;         // bytes from a box to the next
   int64_t soon = 0;          // kFar if boxes have no gaps, else ahead
-  bool past_caches = false;  // more data than caches hold
+  bool past_caches = false;  // all leaves are more data than caches hold
 
   int64_t numel() const { return block.product(); }
   bool has_long_rows() const { return run >= kLongRun; }
