@@ -530,7 +530,7 @@ HWY_NOINLINE void SolveBatches(const ConditionedPanel &panel) {
   Batch batch = {};
   const int64_t step = BlocksPerBatch(panel);
   const int64_t groups = kAcross ? (panel.blocks + kLanes - 1) / kLanes : panel.blocks;
-  ReadAhead soon[2] = {ReadAhead(panel.soon[0], groups), ReadAhead(panel.soon[1], groups)};
+  ReadAhead soon[2] = {ReadAhead(panel.soon[0], 2 * groups), ReadAhead(panel.soon[1], 2 * groups)};
   for (int64_t first = 0; first < panel.blocks; first += step) {
     const int64_t count = HWY_MIN(step, panel.blocks - first);
     BatchSolver<kAcross, Entry> solver(panel, first, count, &batch);

@@ -171,7 +171,8 @@ HWY_INLINE void Fold(const double *partial, double *sums) {
   }
 }
 
-// Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic.
+// Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic. Few at
+// a time, because no more than some can be on their way.
 class ReadAhead {
  public:
   HWY_INLINE ReadAhead(const ReadSoon &soon, int64_t times)
@@ -264,6 +265,7 @@ HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT>
       const int64_t at = g * groups.step + r * kLanesIn<DT>;
       of_register(groups.w + at, groups.h + at, LanesOf<kAcross>(d, numbers, g, r), sums);
     });
+    if (soon) soon->AskForSome();
   }
 }
 

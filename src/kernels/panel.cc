@@ -11,6 +11,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/tables.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -82,7 +83,7 @@ HWY_INLINE Word LargestLessOne(const Word *x, int64_t n, int64_t step) {
     const auto one = hn::Set(d, Word{1});
     auto most = hn::Zero(d);
     for (; i + kLineOf<Word> <= n; i += kLineOf<Word>) {
-      hwy::Prefetch(x + i + kAhead<Word>);
+      ask_ahead(x + i, kLineOf<Word>, kStream);
       for (int64_t k = i; k < i + kLineOf<Word>; k += lanes) {
         most = hn::Max(most, hn::Sub(hn::LoadU(d, x + k), one));
       }
