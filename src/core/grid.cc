@@ -14,15 +14,21 @@ constexpr int64_t kAlongElements = 8;
 // Bytes that a tile spans at least along its innermost dimension.
 constexpr int64_t kLeastRow = 256;
 
-// A row of a few elements would waste most of each cache line: along the dimension where `step` is
-// least, boxes have at least so many.
-Extents least_of(const Extents &shape, const Extents &step) {
-  Extents least(shape.size(), 1);
+// The dimension of more than one index where `step` is least; -1 if there is none.
+int innermost_of(const Extents &shape, const Extents &step) {
   int innermost = -1;
   for (int d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
     if (innermost < 0 || std::abs(step[d]) < std::abs(step[innermost])) innermost = d;
   }
+  return innermost;
+}
+
+// A row of a few elements would waste most of each cache line: along the innermost dimension boxes
+// have at least so many.
+Extents least_of(const Extents &shape, const Extents &step) {
+  Extents least(shape.size(), 1);
+  const int innermost = innermost_of(shape, step);
   if (innermost < 0) return least;
   int64_t row = kLeastRow / std::max<int64_t>(std::abs(step[innermost]), 1);
   // Kernels take so many blocks together.
@@ -99,11 +105,8 @@ void plan_tiles(Grid *grid, Memory *memory) {
     bytes += grid->numblk() * leaf.numel() * size_of(leaf.dtype);
   }
   for (GridLeaf &leaf : grid->leaves) {
-    const Rect block = Rect::whole(leaf.block);
-    leaf.reduce = plan_reduction(leaf, grid->tile, grid->tile.row_major(), block, memory);
-    leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), block);
-    leaf.ahead = tiles.stride(leaf.grid_x);
-    leaf.soon = is_gapless(leaf, grid->tile) ? kFar : leaf.ahead;
+    leaf.plan_boxes(tiles, grid->tile.row_major(), memory);
+    leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), Rect::whole(leaf.block));
     leaf.past_caches = bytes >= kCacheBytes;
   }
 }
@@ -205,6 +208,12 @@ Tiling Grid::tiles() const {
                 least);
 }
 
+void GridLeaf::plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory) {
+  reduce = plan_reduction(*this, boxes.extent(), local, Rect::whole(block), memory);
+  ahead = boxes.stride(grid_x);
+  soon = is_gapless(*this, boxes.extent()) ? kFar : ahead;
+}
+
 bool GridLeaf::has_ragged_rows() const {
   constexpr int64_t kLine = 64;
   const int64_t bytes = run * size_of(dtype);
@@ -219,6 +228,19 @@ bool Grid::is_deep() const {
                      [](const GridLeaf &leaf) { return !leaf.along; }) ||
          std::all_of(leaves.begin(), leaves.end(),
                      [](const GridLeaf &leaf) { return leaf.has_ragged_rows(); });
+}
+
+bool Grid::is_better_by_leaf() const {
+  constexpr int64_t kNearCache = int64_t{1} << 20;
+  int64_t bytes = 0;
+  bool alike = true;
+  const int row = innermost_of(shape, leaves[0].grid_x);
+  for (const GridLeaf &leaf : leaves) {
+    bytes += numblk() * leaf.numel() * size_of(leaf.dtype);
+    alike &= innermost_of(shape, leaf.grid_x) == row;
+  }
+  if (alike || bytes <= kNearCache) return false;
+  return numblk() * kDoubleBytes <= std::max(bytes / 100, kNearCache);
 }
 
 bool Grid::is_thin() const {

@@ -76,6 +76,9 @@ struct GridLeaf {
   int64_t soon = 0;          // kFar if boxes have no gaps, else ahead
   bool past_caches = false;  // all leaves are more data than caches hold
 
+  // Plans reductions of boxes whose results lie in `local` steps.
+  void plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory);
+
   int64_t numel() const { return block.product(); }
   bool has_long_rows() const { return run >= kLongRun; }
   // Do short rows begin anywhere in a cache line, which neighbouring blocks then share? So do those
@@ -100,6 +103,9 @@ struct Grid {
   // Are blocks made of so many short rows that they are better written row by row, those of
   // neighbours together?
   bool is_thin() const;
+  // Are leaves coupled that lie in different orders in memory, and so large that each is better read
+  // alone, in its own? Then a double per block is kept, which must not be much beside the data.
+  bool is_better_by_leaf() const;
   Tiling tiles() const;
 };
 

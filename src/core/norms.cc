@@ -184,6 +184,22 @@ bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid,
   return reduce_to_floats(kernels, scratch, grid, rect, *reduction, roots, past_caches, to);
 }
 
+// Norms of coupled leaves that are read one after the other.
+void norms_by_leaf(Call &call, const Grid &grid, Reduction reduction, bool past_caches,
+                   const GridArray &out) {
+  const Kernels &kernels = call.kernels();
+  double *all = call.scratch().take<double>(grid.numblk());
+  reduce_by_leaf(call, grid, reduction, all);
+  const Extents local = grid.shape.row_major();
+  const Tiling runs(grid.shape, local, 1, kTileElements);  // contiguous, being of rows
+  call.for_each(runs.count(), [&](Scratch &, int64_t i) {
+    const Rect run = runs[i];
+    double *norms = all + dot(run.low, local);
+    if (reduction == kSumSquares) kernels.roots(norms, run.count());
+    store(kernels, run, norms, out, past_caches);
+  });
+}
+
 }  // namespace
 
 void check_p(double p) {
@@ -224,6 +240,9 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
     norms_deep(call, grid, p, all);
     store(call.kernels(), Rect::whole(grid.shape), all, out, past_caches);
     return;
+  }
+  if (const auto reduction = plain_reduction(grid, p); reduction && grid.is_better_by_leaf()) {
+    return norms_by_leaf(call, grid, *reduction, past_caches, out);
   }
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {

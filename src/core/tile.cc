@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <optional>
 
 #include "base/dtype.h"
@@ -355,6 +356,73 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
     }
   }
   if (options.roots) call.kernels().roots(sum, numblk);
+}
+
+namespace {
+
+// A coupling's dimensions in an order of its own for one leaf: outermost first, as it lies in memory.
+struct LeafOrder {
+  GridLeaf leaf;
+  Extents shape;
+  Extents local;  // steps of results, which lie in the coupling's order
+
+  LeafOrder(const Grid &grid, size_t number) : leaf(grid.leaves[number]) {
+    int dims[kMaxDims];
+    const int ndim = grid.shape.size();
+    std::iota(dims, dims + ndim, 0);
+    const Extents step = leaf.grid_x;
+    std::sort(dims, dims + ndim,
+              [&](int a, int b) { return std::abs(step[a]) > std::abs(step[b]); });
+    const Extents results = grid.shape.row_major();
+    for (int d = 0; d < ndim; ++d) {
+      shape.push_back(grid.shape[dims[d]]);
+      local.push_back(results[dims[d]]);
+      leaf.grid_x[d] = step[dims[d]];
+    }
+  }
+
+  // Neighbours in memory may have results far apart. Boxes reach over a cache line of results, which
+  // is then near while they are all joined.
+  Tiling boxes() const {
+    constexpr int64_t kResults = 8;
+    Extents least(shape.size(), 1);
+    for (int d = 0; d < shape.size(); ++d) {
+      if (local[d] == 1) least[d] = std::min(kResults, shape[d]);
+    }
+    const int64_t numel = std::max(leaf.numel(), kBlockWeight);
+    const int64_t row = streamed_elements(shape.product() * numel);
+    return Tiling(shape, leaf.grid_x, numel, row * kResults / 2, least);
+  }
+};
+
+}  // namespace
+
+void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum) {
+  clear_sums(reduction, grid.numblk(), sum, nullptr);
+  for (size_t l = 0; l < grid.leaves.size(); ++l) {
+    LeafOrder in_order(grid, l);
+    GridLeaf &leaf = in_order.leaf;
+    const Extents &local = in_order.local;
+    const Tiling boxes = in_order.boxes();
+    leaf.plan_boxes(boxes, local, call.memory());
+    call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
+      const Rect box = boxes[i];
+      const bool is_whole = box.extent == boxes.extent();
+      ScratchMemory memory(&scratch);
+      ReducePlan rest;
+      if (!is_whole) {
+        rest = plan_reduction(leaf, box.extent, local, Rect::whole(leaf.block), &memory);
+      }
+      LeafReduction work(call.kernels(), scratch, leaf, is_whole ? leaf.reduce : rest, box.low,
+                         is_whole, reduction, {});
+      double *to = sum + dot(box.low, local);
+      if (l == 0 && work.is_dense()) {
+        work.write(to, nullptr, false);
+      } else {
+        work.join(to, nullptr);
+      }
+    });
+  }
 }
 
 // --- scaling and masking --------------------------------------------------------------------

@@ -311,6 +311,11 @@ std::vector<Structure> structures(int32_t dtype, const std::string &name) {
       {name + " transposed tiles", {transposed}, {{8, 8}}, {}, {}},
       {name + " strided view", {strided}, {{1, 1, 1, 2}}, {}, {1, 1, 4, 1}},
       {name + " coupled", {matrix(96, 64), transposed}, {{1, 64}, {80, 1}}, {0, 1, 1, 0}, {}},
+      {name + " coupled, large",
+       {matrix(300, 1024), matrix(1024, 300)},
+       {{1, 64}, {64, 1}},
+       {0, 1, 1, 0},
+       {}},
   };
 }
 

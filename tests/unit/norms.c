@@ -501,6 +501,76 @@ static void scopes_arrange_the_norms_of_their_blocks(void **state) {
   spk_scope_release(scope);
 }
 
+/* Leaves in different orders, more than a near cache holds: one may be read after the other. */
+enum { kWideRows = 521, kWideColumns = 1024, kWideBlock = 32, kWideGrid = 32 };
+
+static double small_whole_number(int64_t seed) {
+  return (double)((uint64_t)seed * 2654435761u >> 7 & 7) - 4;
+}
+
+/* Of the elements of one block, all of which are whole. */
+typedef struct {
+  double nonzeros, sum, squares, largest, smallest;
+} Exact;
+
+static void add_exactly(double x, Exact *to) {
+  const double magnitude = fabs(x);
+  to->nonzeros += magnitude != 0;
+  to->sum += magnitude;
+  to->squares += magnitude * magnitude;
+  to->largest = fmax(to->largest, magnitude);
+  to->smallest = fmin(to->smallest, magnitude);
+}
+
+enum { kWideNumel = kWideRows * kWideColumns, kWideBlocks = kWideRows * kWideGrid };
+static float wide_rows[kWideNumel];
+static float wide_columns[kWideNumel];
+static uint16_t wide_backwards[kWideNumel];
+static Exact wide_norms[kWideBlocks];
+static float wide_results[kWideBlocks];
+
+static void fill_wide_leaves(void) {
+  for (int64_t i = 0; i < kWideBlocks; ++i) wide_norms[i] = (Exact){0, 0, 0, 0, INFINITY};
+  for (int64_t e = 0; e < kWideNumel; ++e) {
+    const int64_t row = e / kWideColumns;
+    const int64_t column = e % kWideColumns;
+    const double x[] = {small_whole_number(e), small_whole_number(e + kWideNumel),
+                        small_whole_number(e + 2 * kWideNumel)};
+    wide_rows[e] = (float)x[0];
+    wide_columns[column * kWideRows + row] = (float)x[1];
+    wide_backwards[(kWideRows - 1 - row) * kWideColumns + column] = half_of(x[2]);
+    Exact *of = &wide_norms[row * kWideGrid + column / kWideBlock];
+    for (int leaf = 0; leaf < 3; ++leaf) add_exactly(x[leaf], of);
+  }
+}
+
+static void norms_of_large_couplings_in_any_order(void **state) {
+  (void)state;
+  fill_wide_leaves();
+  spk_block *members[] = {
+      blocks_of(SPK_F32, "(521,1024)", DIMS(1, kWideBlock)),
+      blocks_of(SPK_F32, "(1024,521)", DIMS(kWideBlock, 1)),
+      blocks_of(SPK_F16, "(521,1024):(-1024,1)+532480", DIMS(1, kWideBlock)),
+  };
+  const int32_t orders[] = {0, 1, 1, 0, 0, 1};
+  spk_block *coupling = NULL;
+  assert_ok(spk_block_couple(members, 3, orders, NULL, &coupling));
+  for (int i = 0; i < 3; ++i) spk_block_release(members[i]);
+  const spk_buffer leaves[] = {F32(wide_rows), F32(wide_columns), F16(wide_backwards)};
+  const double p[] = {0, 1, 2, INFINITY, -INFINITY};
+  for (int64_t k = 0; k < COUNT(p); ++k) {
+    assert_ok(spk_block_norms(NULL, coupling, leaves, 3, p[k], &CONTIGUOUS(wide_results, SPK_F32)));
+    for (int64_t i = 0; i < kWideBlocks; ++i) {
+      const Exact *of = &wide_norms[i];
+      const double want[] = {of->nonzeros, of->sum, sqrt(of->squares), of->largest, of->smallest};
+      if (wide_results[i] == (float)want[k]) continue;
+      fail_msg("p %g, block %d: got %g, expected %g", p[k], (int)i, (double)wide_results[i],
+               want[k]);
+    }
+  }
+  spk_block_release(coupling);
+}
+
 static void scope_couplings_concatenate_norms_in_member_order(void **state) {
   (void)state;
   /* Two scopes of 2 blocks of one element, and two of 1 block of two elements. */
@@ -614,6 +684,7 @@ int main(void) {
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),
       TEST(scopes_arrange_the_norms_of_their_blocks),
+      TEST(norms_of_large_couplings_in_any_order),
       TEST(scope_couplings_concatenate_norms_in_member_order),
       TEST(the_rounding_mode_of_the_host_does_not_matter),
       TEST(denormals_count_whatever_the_host_flushes),
