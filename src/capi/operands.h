@@ -111,7 +111,8 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
   check_thresholds(call, limits.array, limits.count, true);
   Tally tally;
   tally.total = blocks_in_all(*handle);
-  const Grids grids = grids_of(*handle, w.x, w.into, Visits::kByThreshold, call.memory());
+  const Visits visits = values ? Visits::kTwice : Visits::kByThreshold;
+  const Grids grids = grids_of(*handle, w.x, w.into, visits, call.memory());
   std::optional<Grids> measured;
   if (values) measured = grids_of(*handle, *values, {}, Visits::kTwice, call.memory());
   const Grids &scored = measured ? *measured : grids;

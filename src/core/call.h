@@ -27,6 +27,9 @@ class Call {
   // The same, for containers that live as long as the call.
   std::pmr::memory_resource *memory() { return &memory_; }
 
+  // How many threads a loop runs on at most.
+  int32_t threads() const;
+
   // How many loops the call will run, for the progress callback's share of work.
   void expect_loops(int loops) { loops_ = loops; }
 
@@ -64,7 +67,6 @@ class Call {
     friend class Call;
   };
 
-  int32_t threads() const;
   void run(int64_t count, int64_t group, void *body, Task task);
   void run_range(int64_t begin, int64_t end, void *body, Task task);
   void report_progress(int64_t done, int64_t count);

@@ -84,10 +84,12 @@ bool is_gapless(const GridLeaf &leaf, const Extents &box) {
   return last + size == box.product() * leaf.numel() * size;
 }
 
-// Are its blocks such that kernels keep them in registers between norm and rescaling?
+// Are its blocks such that kernels can keep them in registers between norm and rescaling?
 bool is_small(const GridLeaf &leaf) {
+  const bool in_same_places = leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
   const int64_t numel = leaf.numel();
-  return numel <= kMostRowsAcross || (leaf.run == numel && numel <= kMostAlong);
+  const bool is_row = leaf.along && leaf.run == numel && numel <= kMostAlong;
+  return in_same_places && (is_row || numel <= kMostRowsAcross);
 }
 
 // Are elements of a tile visited once? Norms of doubles may visit it again, to scale its elements;
@@ -230,8 +232,10 @@ bool Grid::is_deep() const {
                      [](const GridLeaf &leaf) { return leaf.has_ragged_rows(); });
 }
 
-bool Grid::is_better_by_leaf() const {
+bool Grid::is_better_by_leaf(int64_t threads) const {
   constexpr int64_t kNearCache = int64_t{1} << 20;
+  constexpr int64_t kMostOfThread = int64_t{1} << 20;
+  constexpr int64_t kOfThread = int64_t{1} << 18;  // what each needs in any case, about
   int64_t bytes = 0;
   bool alike = true;
   const int row = innermost_of(shape, leaves[0].grid_x);
@@ -240,7 +244,8 @@ bool Grid::is_better_by_leaf() const {
     alike &= innermost_of(shape, leaf.grid_x) == row;
   }
   if (alike || bytes <= kNearCache) return false;
-  return numblk() * kDoubleBytes <= std::max(bytes / 100, kNearCache);
+  const int64_t needed = numblk() * kDoubleBytes + threads * kOfThread;
+  return needed <= std::max(bytes / 100, threads * kMostOfThread);
 }
 
 bool Grid::is_thin() const {

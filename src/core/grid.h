@@ -76,7 +76,7 @@ struct GridLeaf {
   int64_t soon = 0;          // kFar if boxes have no gaps, else ahead
   bool past_caches = false;  // all leaves are more data than caches hold
 
-  // Plans reductions of boxes whose results lie in `local` steps.
+  // Plans reductions of boxes, what follows them in memory included; results lie in `local` steps.
   void plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory);
 
   int64_t numel() const { return block.product(); }
@@ -103,9 +103,10 @@ struct Grid {
   // Are blocks made of so many short rows that they are better written row by row, those of
   // neighbours together?
   bool is_thin() const;
-  // Are leaves coupled that lie in different orders in memory, and so large that each is better read
-  // alone, in its own? Then a double per block is kept, which must not be much beside the data.
-  bool is_better_by_leaf() const;
+  // Are leaves coupled whose rows lie along different dimensions, and so large that each is better
+  // read alone, in its own order? Then a double per block is kept: only where that is at most 1 % of
+  // the data or, with what threads need beside it, 1 MiB for each of them.
+  bool is_better_by_leaf(int64_t threads) const;
   Tiling tiles() const;
 };
 
@@ -119,7 +120,7 @@ using Grids = std::pmr::vector<Grid>;
 enum class Visits {
   kOnce,
   kTwice,
-  kByThreshold,  // once if its blocks are thresholded while they are in registers, else twice
+  kByThreshold,  // once if its blocks can be thresholded while they are in registers, else twice
 };
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,

@@ -188,13 +188,14 @@ bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid,
 void norms_by_leaf(Call &call, const Grid &grid, Reduction reduction, bool past_caches,
                    const GridArray &out) {
   const Kernels &kernels = call.kernels();
+  const Scratch::Frame frame(call.scratch());
   double *all = call.scratch().take<double>(grid.numblk());
   reduce_by_leaf(call, grid, reduction, all);
-  const Extents local = grid.shape.row_major();
-  const Tiling runs(grid.shape, local, 1, kTileElements);  // contiguous, being of rows
+  const Extents step = grid.shape.row_major();
+  const Tiling runs(grid.shape, step, 1, kTileElements);  // contiguous, being of rows
   call.for_each(runs.count(), [&](Scratch &, int64_t i) {
     const Rect run = runs[i];
-    double *norms = all + dot(run.low, local);
+    double *norms = all + dot(run.low, step);
     if (reduction == kSumSquares) kernels.roots(norms, run.count());
     store(kernels, run, norms, out, past_caches);
   });
@@ -241,7 +242,8 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
     store(call.kernels(), Rect::whole(grid.shape), all, out, past_caches);
     return;
   }
-  if (const auto reduction = plain_reduction(grid, p); reduction && grid.is_better_by_leaf()) {
+  if (const auto reduction = plain_reduction(grid, p);
+      reduction && grid.is_better_by_leaf(call.threads())) {
     return norms_by_leaf(call, grid, *reduction, past_caches, out);
   }
   const Tiling tiles = grid.tiles();

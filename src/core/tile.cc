@@ -360,7 +360,8 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
 
 namespace {
 
-// A coupling's dimensions in an order of its own for one leaf: outermost first, as it lies in memory.
+// A coupling's dimensions in an order of its own for reading one leaf: outermost first, as it lies in
+// memory.
 struct LeafOrder {
   GridLeaf leaf;
   Extents shape;
@@ -384,27 +385,32 @@ struct LeafOrder {
   // Neighbours in memory may have results far apart. Boxes reach over a cache line of results, which
   // is then near while they are all joined.
   Tiling boxes() const {
-    constexpr int64_t kResults = 8;
-    Extents least(shape.size(), 1);
-    for (int d = 0; d < shape.size(); ++d) {
-      if (local[d] == 1) least[d] = std::min(kResults, shape[d]);
-    }
+    constexpr int64_t kLineOfResults = 8;
+    constexpr int64_t kManyElements = int64_t{1} << 10;  // of a block: its result costs nothing
     const int64_t numel = std::max(leaf.numel(), kBlockWeight);
     const int64_t row = streamed_elements(shape.product() * numel);
-    return Tiling(shape, leaf.grid_x, numel, row * kResults / 2, least);
+    if (numel >= kManyElements) return Tiling(shape, leaf.grid_x, numel, row);
+    Extents least(shape.size(), 1);
+    for (int d = 0; d < shape.size(); ++d) {
+      if (local[d] == 1) least[d] = std::min(kLineOfResults, shape[d]);
+    }
+    return Tiling(shape, leaf.grid_x, numel, row * kLineOfResults / 2, least);
   }
 };
 
 }  // namespace
 
 void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum) {
+  assert(!grid.is_deep());
   clear_sums(reduction, grid.numblk(), sum, nullptr);
   for (size_t l = 0; l < grid.leaves.size(); ++l) {
+    const Scratch::Frame frame(call.scratch());
+    ScratchMemory plans(&call.scratch());
     LeafOrder in_order(grid, l);
     GridLeaf &leaf = in_order.leaf;
     const Extents &local = in_order.local;
     const Tiling boxes = in_order.boxes();
-    leaf.plan_boxes(boxes, local, call.memory());
+    leaf.plan_boxes(boxes, local, &plans);
     call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
       const Rect box = boxes[i];
       const bool is_whole = box.extent == boxes.extent();

@@ -43,7 +43,8 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
 // The same for a grid of deep blocks, all of it, in parallel over the parts of the blocks.
 void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
                  double *sum, double *error);
-// The same for all blocks of a coupling, one leaf after the other; not for what is compensated.
+// Reduces all blocks of a coupling, none of them deep, one leaf after the other; `sum` is row-major.
+// Not for what is compensated.
 void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum);
 // Reduces the blocks of a tile straight into floats, row-major in the box, where kernels can; else
 // returns false and has done nothing. Not for what is compensated.

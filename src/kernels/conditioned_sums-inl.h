@@ -172,7 +172,7 @@ HWY_INLINE void Fold(const double *partial, double *sums) {
 }
 
 // Asks for what is read soon, some lines at a time, so that it arrives during the arithmetic. Few at
-// a time, because no more than some can be on their way.
+// a time: processors keep only about a dozen on their way, and wait for room for more.
 class ReadAhead {
  public:
   HWY_INLINE ReadAhead(const ReadSoon &soon, int64_t times)
@@ -260,11 +260,12 @@ HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT>
                           OfRegister of_register) {
   for (int64_t g = 0; g < groups.count; ++g) {
     if (soon) soon->AskForSome();
-    if (!IsAsked<kAcross>(asked, g)) continue;
-    SumGroup<kAcross>(d, g, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
-      const int64_t at = g * groups.step + r * kLanesIn<DT>;
-      of_register(groups.w + at, groups.h + at, LanesOf<kAcross>(d, numbers, g, r), sums);
-    });
+    if (IsAsked<kAcross>(asked, g)) {
+      SumGroup<kAcross>(d, g, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
+        const int64_t at = g * groups.step + r * kLanesIn<DT>;
+        of_register(groups.w + at, groups.h + at, LanesOf<kAcross>(d, numbers, g, r), sums);
+      });
+    }
     if (soon) soon->AskForSome();
   }
 }

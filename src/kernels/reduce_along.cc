@@ -212,7 +212,8 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
-    if (kRow != RowKind::kWhole) ask_ahead(x, bytes, ahead);
+    if (kRow != RowKind::kWhole && step == row_bytes) ask_ahead(x, bytes, ahead);
+    if (kRow != RowKind::kWhole && step != row_bytes) PrefetchRow(x + ahead.far, bytes);
     Lanes<Op> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
       const V with = WithFor<Op>(args, first + block + i);

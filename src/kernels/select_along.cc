@@ -157,10 +157,10 @@ class Spread {
   const Places<T> &places_;
 };
 
-// Selecting takes long, and much has to be on its way meanwhile: bytes ahead, as measured.
+// Where many lines are asked for at once, between which selecting takes long: bytes ahead, as measured.
 inline constexpr int64_t kFarOfSorts = 13312;
 
-// Bytes to the register of scopes after this one, or what is farther.
+// Bytes to the register of scopes after this one, at least kNear.
 template <typename T>
 HWY_INLINE int64_t NextRegister(int64_t n) {
   return HWY_MAX(kNear, n * kLanesOf<T> * static_cast<int64_t>(sizeof(T)));
@@ -321,8 +321,8 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   return true;
 }
 
-// A register of scopes of any other size. Only so many lines can be on their way at once: asking is
-// spread over its loads and stores.
+// A register of scopes of any other size. Processors keep only about a dozen lines on their way:
+// asking is spread over loads and stores, and need not be so far ahead then.
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
                                  T *y, Panel<T> *panel) {
@@ -330,7 +330,7 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
   constexpr auto n = static_cast<int64_t>(N);
   Vec<T> element[HWY_MAX(n, kA)];
   for (int64_t at = 0; at < n; at += kA) {
-    for (int64_t i = 0; i < kA; ++i) prefetch_far(x + (at + i) * kLanesOf<T>, kFar);
+    for (int64_t i = at; i < HWY_MIN(at + kA, n); ++i) prefetch_far(x + i * kLanesOf<T>, kFar);
     const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
     LoadTransposed(x, n, first, element + first);
   }
