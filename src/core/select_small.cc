@@ -104,10 +104,9 @@ class SmallBlocks {
     return std::has_single_bit(static_cast<uint64_t>(numel));
   }
 
-  // Whether the same number stays of each 2, 4 or 8 blocks in a row.
+  // Whether scopes are neighbours in a row, of which the same number stays everywhere.
   bool are_neighbours(const Rect &blocks, const Extents &key_step) const {
     const int64_t n = scope_.numblk_per_scope;
-    if (n > 8 || !std::has_single_bit(static_cast<uint64_t>(n))) return false;
     if (counts_.count != 1 || counts_[0] == 0 || counts_[0] == n) return false;
     for (int d = scope_.grid_shape.size(); d < blocks.extent.size(); ++d) {
       if (blocks.extent[d] == n) return key_step[d] == key_size();
@@ -115,12 +114,23 @@ class SmallBlocks {
     return false;
   }
 
+  // What selects such scopes without keys in memory; NULL: nothing does.
   KeepBlocks keep_kernel(const BlockRows &rows) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
-    const int scope = power_of(scope_.numblk_per_scope);
+    const int64_t n = scope_.numblk_per_scope;
     const int block = power_of(leaf_.numel());
-    return rows.side_by_side ? kernels_.keep_blocks_across[dtype][scope]
-                             : kernels_.keep_blocks_along[dtype][scope][block];
+    if (n <= 8 && std::has_single_bit(static_cast<uint64_t>(n))) {
+      const int scope = power_of(n);
+      return rows.side_by_side ? kernels_.keep_blocks_across[dtype][scope]
+                               : kernels_.keep_blocks_along[dtype][scope][block];
+    }
+    const bool fill_lanes = are_whole_lines() && rows.nest[0].extent >= n * kMostScopeLanes;
+    return !rows.side_by_side && fill_lanes ? kernels_.select_blocks[dtype][block] : nullptr;
+  }
+
+  bool are_whole_lines() const {
+    constexpr int64_t kLine = 64;
+    return scope_.numel_per_scope * size_of(leaf_.dtype) % kLine == 0;
   }
 
   // Selects while keys are in registers. Returns false if some are too close to tell: those scopes
@@ -168,6 +178,7 @@ class SmallBlocks {
     args.y_row = rows.nest[1].step[1];
     args.key_row = rows.nest[1].step[2] / key_size();
     args.numel = leaf_.numel();
+    args.per_scope = scope_.numblk_per_scope;
     args.x_at = x_at_;
     args.y_at = y_at_;
     rows.nest.for_each_outer(2, [&](const int64_t *offset) {

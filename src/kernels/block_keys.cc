@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/block_keys-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/partners-inl.h"
@@ -58,20 +59,6 @@ template <typename T>
 HWY_INLINE VSquare<T> Squares(const T *x) {
   const VSquare<T> element = LoadElements(x);
   return hn::Mul(element, element);
-}
-
-// Sums out of the range in which squares are normal are made equal, so that no cut among them is
-// decided here; NaN counts as a large sum.
-template <typename T>
-HWY_INLINE VKey<T> KeysOf(VSquare<T> sums) {
-  constexpr DKey<T> d;
-  constexpr bool kDouble = sizeof(T) == 8;
-  const VSquare<T> low =
-      hn::Set(DSquare<T>(), static_cast<SquareOf<T>>(kDouble ? 0x1p-900 : 0x1p-100));
-  const VSquare<T> high =
-      hn::Set(DSquare<T>(), static_cast<SquareOf<T>>(kDouble ? 0x1p900 : 0x1p100));
-  const VKey<T> bits = hn::BitCast(d, hn::Abs(sums));
-  return hn::Min(hn::Max(bits, hn::BitCast(d, low)), hn::BitCast(d, high));
 }
 
 // --- scopes in registers --------------------------------------------------------------------
@@ -140,7 +127,7 @@ template <typename T, int64_t N, int64_t kBlocks>
 void KeysAcross(const BlockKeysArgs &args) {
   auto *keys = static_cast<Key<T> *>(args.keys);
   ForEachAcross<T, N, kBlocks>(args, [=](const RegisterAcross &of, int64_t key) HWY_ATTR {
-    hn::StoreU(KeysOf<T>(SumsAcross<T>(of)), DKey<T>(), keys + key);
+    hn::StoreU(KeysOf(DSquare<T>(), SumsAcross<T>(of)), DKey<T>(), keys + key);
   });
 }
 
@@ -186,7 +173,7 @@ bool KeepAcross(const BlockKeysArgs &args, int64_t k) {
   bool certain = true;
   ForEachAcross<T, N, kBlocks>(args, [&certain, k](const RegisterAcross &of, int64_t) HWY_ATTR {
     VKey<T> stays;
-    certain &= StaysOf<T, kScope, 0>(KeysOf<T>(SumsAcross<T>(of)), k, &stays);
+    certain &= StaysOf<T, kScope, 0>(KeysOf(DSquare<T>(), SumsAcross<T>(of)), k, &stays);
     MaskBlocksAcross<T>(stays, of);
   });
   return certain;
@@ -337,7 +324,7 @@ void KeysAlong(const BlockKeysArgs &args) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *keys = static_cast<Key<T> *>(args.keys) + r * args.key_row;
     for (int64_t i = 0; i < args.blocks; i += kSquaresOf<T>) {
-      order.Store(KeysOf<T>(SumsAlong<T, N>(x + i * N)), keys + i);
+      order.Store(KeysOf(DSquare<T>(), SumsAlong<T, N>(x + i * N)), keys + i);
     }
   }
 }
@@ -369,7 +356,7 @@ bool KeepAlong(const BlockKeysArgs &args, int64_t k) {
       const int64_t count = HWY_MIN(kTogether, (args.blocks - i) / kL);
       VKey<T> stays[kTogether];
       for (int64_t g = 0; g < count; ++g) {
-        const VKey<T> keys = KeysOf<T>(SumsAlong<T, N>(x + (i + g * kL) * N));
+        const VKey<T> keys = KeysOf(DSquare<T>(), SumsAlong<T, N>(x + (i + g * kL) * N));
         certain &= StaysOf<T, kScope, kReplaced<T, N>>(keys, k, &stays[g]);
       }
       for (int64_t g = 0; g < count; ++g) {

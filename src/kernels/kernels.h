@@ -252,10 +252,15 @@ struct BlockKeysArgs {
   int64_t x_row, y_row;  // bytes
   int64_t key_row;       // keys
   int64_t numel;         // elements of a block
+  int64_t per_scope;     // blocks of a scope; only of scopes in lanes
   const int64_t *x_at;   // [numel]: bytes from element 0 to each; only of blocks side by side
   const int64_t *y_at;
   void *keys;
 };
+
+// Scopes whose blocks are in one piece of whole cache lines are taken a register at a time, one a lane,
+// where a row has at least so many of them.
+inline constexpr int64_t kMostScopeLanes = 16;
 
 // Keeps k blocks of each scope, 0 < k < all. Registers of blocks in which kKeyMargin leaves a doubt
 // keep all; returns whether there are none.
@@ -361,6 +366,9 @@ struct Kernels {
   // Both at once, for scopes of 2 [0], 4 [1] or 8 [2] neighbours; NULL where registers hold none.
   KeepBlocks keep_blocks_across[kDtypes][3];
   KeepBlocks keep_blocks_along[kDtypes][3][4];
+  // The same for other scopes of up to kFewBlocks neighbours, one a lane: kMostScopeLanes of them in a
+  // row at least, of whole cache lines each. NULL for 16 bits, and where registers are too few.
+  KeepBlocks select_blocks[kDtypes][4];
   // Keys of the active elements, the others left out; of the inactive, the active kept and NaN left
   // out. They return how many compete.
   int64_t (*active_keys[kKeyWidths])(const MaskedKeysArgs &args);

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
@@ -18,37 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Sorts the keys of N rows from `first` on, largest first.
-template <typename T, size_t N>
-void SortRows(const ScopeRows<T> &rows, int64_t first, int64_t columns,
-              T (*sorted)[Panel<T>::kWidth]) {
-  constexpr Tag<T> d;
-  for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
-    Vec<T> key[N];
-    for (size_t i = 0; i < N; ++i) {
-      key[i] = Magnitude<T>(hn::LoadU(d, rows[first + static_cast<int64_t>(i)] + c));
-    }
-    SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
-    for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i] + c);
-  }
-}
-
-template <typename T>
-using SortRowsFn = void (*)(const ScopeRows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
-
-template <typename T, size_t... I>
-constexpr std::array<SortRowsFn<T>, kHalf> SortRowsTable(std::index_sequence<I...>) {
-  return {SortRows<T, I + 1>...};
-}
-
-template <typename T>
-void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
-  static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());
-  const int64_t half = FirstHalf(n);
-  kSort[half - 1](rows, 0, columns, panel->sorted + 1);
-  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3);
-}
 
 // What is applied to a panel is applied to a copy: of rows a power of two apart the first cache
 // holds no more than it has ways, and most would be gone.

@@ -16,65 +16,12 @@
 #include "kernels/prefetch.h"
 #include "kernels/select_few-inl.h"
 #include "kernels/tables.h"
+#include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Elements of a register block, the unit of 128 bits inside which elements are interleaved.
-template <typename T>
-inline constexpr int64_t kAtom = HWY_MIN(kLanesOf<T>, static_cast<int64_t>(16 / sizeof(T)));
-
-#if HWY_TARGET == HWY_SCALAR
-
-template <typename DT, typename T = hn::TFromD<DT>>
-HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t) {
-  return hn::LoadU(d, x);
-}
-template <typename T>
-HWY_INLINE void TransposeBlocks(Vec<T> *) {}
-
-#else
-
-// A register of blocks that are `step` elements apart.
-template <typename DT, typename T = hn::TFromD<DT>>
-HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t step) {
-  constexpr auto kBlocks = static_cast<int64_t>(hn::MaxLanes(d)) / kAtom<T>;
-  if constexpr (kBlocks <= 1) {
-    return hn::LoadU(d, x);
-  } else {
-    const hn::Half<DT> half;
-    return hn::Combine(d, LoadBlocks(half, x + kBlocks / 2 * step, step),
-                       LoadBlocks(half, x, step));
-  }
-}
-
-// Transposes, inside each block, as many registers as a block has elements: after as many rounds of
-// shuffling as an index has bits, the indices of register and element have changed places.
-template <typename T>
-HWY_INLINE void TransposeBlocks(Vec<T> *v) {
-  constexpr Tag<T> d;
-  constexpr int64_t kA = kAtom<T>;
-  for (int64_t round = 1; round < kA; round *= 2) {
-    Vec<T> shuffled[kA];
-    for (int64_t i = 0; i < kA / 2; ++i) {
-      shuffled[2 * i] = hn::InterleaveLower(d, v[i], v[i + kA / 2]);
-      shuffled[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kA / 2]);
-    }
-    for (int64_t i = 0; i < kA; ++i) v[i] = shuffled[i];
-  }
-}
-
-#endif
-
-// The elements from `first` on of a register of scopes of n elements: one position a register.
-template <typename T>
-HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
-  constexpr int64_t kA = kAtom<T>;
-  for (int64_t i = 0; i < kA; ++i) rows[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
-  TransposeBlocks<T>(rows);
-}
 
 // A register of scopes of n elements, into rows of one position each. Scopes shorter than a block
 // are read beyond their end; of others the last block overlaps the one before.
@@ -157,24 +104,14 @@ class Spread {
   const Places<T> &places_;
 };
 
-// Where many lines are asked for at once, between which selecting takes long: bytes ahead, as measured.
-inline constexpr int64_t kFarOfSorts = 13312;
-
 // Bytes to the register of scopes after this one, at least kNear.
 template <typename T>
 HWY_INLINE int64_t NextRegister(int64_t n) {
   return HWY_MAX(kNear, n * kLanesOf<T> * static_cast<int64_t>(sizeof(T)));
 }
 
-// Asks for a register of scopes that is read soon. Done before sorting and comparing, during which
-// memory would else be idle.
+// Asks for the next register of scopes, into the first cache.
 template <typename T>
-HWY_INLINE void AskAhead(const T *x, int64_t n) {
-  ask_ahead(x, n * kLanesOf<T>, {kFarOfSorts, NextRegister<T>(n)});
-}
-
-// `kAsks`: for the next register of scopes, too, into the first cache.
-template <bool kAsks, typename T>
 HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
                            const Places<T> &places) {
   constexpr Tag<T> d;
@@ -182,7 +119,7 @@ HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T 
   const int64_t elements = args.n * kLanesOf<T>;
   const int64_t near = NextRegister<T>(args.n);
   for (int64_t e = 0; e < elements; e += kLanesOf<T>) {
-    if (kAsks) prefetch_near(x + e, near);
+    prefetch_near(x + e, near);
     hn::StoreU(Keep<T>(hn::LoadU(d, x + e), cut[e]), d, y + e);
   }
 }
@@ -199,15 +136,16 @@ void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut
   }
 }
 
-// Sorts the keys of N elements of a register of scopes, largest first. May read beyond a scope.
+// Sorts the keys of N elements, from `begin` on, of a register of scopes of n, largest first. May read
+// beyond a scope.
 template <typename T, size_t N>
-void SortTransposed(const T *x, int64_t n, T (*sorted)[Panel<T>::kWidth]) {
+void SortTransposed(const T *x, int64_t n, int64_t begin, T (*sorted)[Panel<T>::kWidth]) {
   constexpr int64_t kA = kAtom<T>;
   constexpr auto kCount = static_cast<int64_t>(N);
   Vec<T> key[HWY_MAX(kCount, kA)];
   for (int64_t at = 0; at < kCount; at += kA) {
     const int64_t first = HWY_MAX(HWY_MIN(at, kCount - kA), 0);
-    LoadTransposed(x, n, first, key + first);
+    LoadTransposed(x, n, begin + first, key + first);
   }
   for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(key[i]);
   SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
@@ -215,7 +153,7 @@ void SortTransposed(const T *x, int64_t n, T (*sorted)[Panel<T>::kWidth]) {
 }
 
 template <typename T>
-using SortTransposedFn = void (*)(const T *, int64_t, T (*)[Panel<T>::kWidth]);
+using SortTransposedFn = void (*)(const T *, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
 
 template <typename T, size_t... I>
 constexpr std::array<SortTransposedFn<T>, kHalf> SortTransposedTable(std::index_sequence<I...>) {
@@ -227,9 +165,9 @@ void SortHalvesTransposed(const T *x, int64_t n, int64_t column, Panel<T> *panel
   static constexpr auto kSort = SortTransposedTable<T>(std::make_index_sequence<kHalf>());
   using Row = T(*)[Panel<T>::kWidth];
   const int64_t half = FirstHalf(n);
-  kSort[half - 1](x, n, reinterpret_cast<Row>(panel->sorted[1] + column));
+  kSort[half - 1](x, n, 0, reinterpret_cast<Row>(panel->sorted[1] + column));
   if (n == half) return;
-  kSort[n - half - 1](x + half, n, reinterpret_cast<Row>(panel->sorted[half + 3] + column));
+  kSort[n - half - 1](x, n, half, reinterpret_cast<Row>(panel->sorted[half + 3] + column));
 }
 
 // The elements of a panel as rows, for what needs their positions.
@@ -247,7 +185,6 @@ void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t colum
                       const Places<T> &places, Panel<T> *panel) {
   constexpr int64_t kL = kLanesOf<T>;
   for (int64_t c = 0; c < columns * kL; c += kL) {
-    AskAhead(x + c * args.n, args.n);
     SortHalvesTransposed(x + c * args.n, args.n, c, panel);
   }
   const bool settled = CutPanel(args, columns, panel);
@@ -257,7 +194,7 @@ void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t colum
     if (settled) {
       ApplySettledAlong(args, x + first, y + first, panel->cut + c, panel->until + c, places);
     } else {
-      ApplyAlong<false>(args, x + first, y + first, panel->cut + c, places);
+      ApplyAlong(args, x + first, y + first, panel->cut + c, places);
     }
   }
 }
@@ -305,7 +242,7 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t k = args.counts[0];
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
-  AskAhead(x, static_cast<int64_t>(N));
+  ask_ahead(x, static_cast<int64_t>(N) * kL, kStream);
   Vec<T> kept[N];
   size_t count = 0;
   for (size_t i = 0; i < N; ++i) {
@@ -321,8 +258,7 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   return true;
 }
 
-// A register of scopes of any other size. Processors keep only about a dozen lines on their way:
-// asking is spread over loads and stores, and need not be so far ahead then.
+// A register of scopes of any other size.
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
                                  T *y, Panel<T> *panel) {
@@ -330,7 +266,6 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
   constexpr auto n = static_cast<int64_t>(N);
   Vec<T> element[HWY_MAX(n, kA)];
   for (int64_t at = 0; at < n; at += kA) {
-    for (int64_t i = at; i < HWY_MIN(at + kA, n); ++i) prefetch_far(x + i * kLanesOf<T>, kFar);
     const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
     LoadTransposed(x, n, first, element + first);
   }
@@ -342,7 +277,7 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
   }
   HWY_ALIGN T of_scope[kLanesOf<T>];
   hn::Store(cut, Tag<T>(), of_scope);
-  ApplyAlong<true>(args, x, y, of_scope, places);
+  ApplyAlong(args, x, y, of_scope, places);
   return true;
 }
 
@@ -439,10 +374,12 @@ void SelectAlong(const SelectFewArgs &args) {
   Places<T> places;
   PreparePanel(args, &panel);
   FillPlaces(args.n, &places);
+  // Many registers at a time would wait for each other's memory.
+  const bool is_small = args.n <= static_cast<int64_t>(kInRegisters);
+  const int64_t most = is_small && !in_registers ? Panel<T>::kColumns : 1;
   int64_t scope = 0;
   for (;;) {
     if (in_registers) scope = in_registers(args, places, scope, &panel);
-    const int64_t most = in_registers ? 1 : Panel<T>::kColumns;
     const int64_t columns = HWY_MIN(WholeColumns<T>(args, scope), most);
     if (columns == 0) break;
     if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);

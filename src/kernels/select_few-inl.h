@@ -317,6 +317,37 @@ void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
   if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
 }
 
+// Sorts the keys of N rows from `first` on, largest first.
+template <typename T, size_t N>
+void SortRows(const ScopeRows<T> &rows, int64_t first, int64_t columns,
+              T (*sorted)[Panel<T>::kWidth]) {
+  constexpr Tag<T> d;
+  for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    Vec<T> key[N];
+    for (size_t i = 0; i < N; ++i) {
+      key[i] = Magnitude<T>(hn::LoadU(d, rows[first + static_cast<int64_t>(i)] + c));
+    }
+    SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+    for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i] + c);
+  }
+}
+
+template <typename T>
+using SortRowsFn = void (*)(const ScopeRows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
+
+template <typename T, size_t... I>
+constexpr std::array<SortRowsFn<T>, kHalf> SortRowsTable(std::index_sequence<I...>) {
+  return {SortRows<T, I + 1>...};
+}
+
+template <typename T>
+void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
+  static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());
+  const int64_t half = FirstHalf(n);
+  kSort[half - 1](rows, 0, columns, panel->sorted + 1);
+  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3);
+}
+
 // --- registers ------------------------------------------------------------------------------
 
 // Scopes of at most this many elements are cut without leaving the registers. Portable code, which

@@ -324,6 +324,20 @@ static void scopes_of_small_blocks(void **state) {
   }
 }
 
+/* As many scopes in a row as registers have lanes, and a rest, of whole cache lines each. */
+static void scopes_of_many_neighbouring_small_blocks(void **state) {
+  (void)state;
+  for (int64_t numel = 2; numel <= 16; numel *= 2) {
+    for (int64_t m = 2; m <= 32; ++m) {
+      const int64_t cols = numel * m * 21;
+      if (numel * m % 8 != 0) continue;
+      const int64_t rows = 2 * cols + 2 * kGuard < kCapacity ? 2 : 1;
+      const Layout l = {{rows, cols}, {cols + (m & 1), 1}, kGuard, {1, numel}, {1, m}};
+      check_all(&l);
+    }
+  }
+}
+
 static void scopes_of_blocks_in_rows_of_eight(void **state) {
   (void)state;
   for (int64_t high = 2; high <= 4; ++high) {
@@ -355,10 +369,15 @@ static void scores_that_round_to_the_same_float_are_tied(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(contiguous_scopes_of_every_size),   TEST(rows_that_do_not_touch),
-      TEST(scopes_along_a_strided_axis),       TEST(scopes_that_run_backwards),
-      TEST(scopes_of_two_dimensions),          TEST(scopes_of_small_blocks),
-      TEST(scopes_of_blocks_in_rows_of_eight), TEST(scores_that_round_to_the_same_float_are_tied),
+      TEST(contiguous_scopes_of_every_size),
+      TEST(rows_that_do_not_touch),
+      TEST(scopes_along_a_strided_axis),
+      TEST(scopes_that_run_backwards),
+      TEST(scopes_of_two_dimensions),
+      TEST(scopes_of_small_blocks),
+      TEST(scopes_of_many_neighbouring_small_blocks),
+      TEST(scopes_of_blocks_in_rows_of_eight),
+      TEST(scores_that_round_to_the_same_float_are_tied),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
