@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <typename T>
-using Key = hwy::MakeSigned<T>;
+using ScopeKey = hwy::MakeSigned<T>;
 
 template <typename T>
 HWY_INLINE Vec<T> SquaresOf(Vec<T> v) {
@@ -42,7 +42,7 @@ HWY_INLINE Vec<T> SumOf(const Vec<T> *v) {
 
 // Keys of a register of scopes of `elements` elements each, in a row for each block.
 template <typename T, int64_t N>
-HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<Key<T>> *panel) {
+HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *panel) {
   constexpr int64_t kA = kAtom<T>;
   constexpr int64_t kTogether = HWY_MAX(N, kA);
   for (int64_t first = 0; first < elements; first += kTogether) {
@@ -55,7 +55,7 @@ HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<Key<T>> *panel) {
     }
     for (Vec<T> &v : square) v = SquaresOf<T>(v);
     for (int64_t b = 0; b < kTogether / N; ++b) {
-      hn::Store(KeysOf(Tag<T>(), SumOf<T, N>(square + b * N)), Tag<Key<T>>(),
+      hn::Store(KeysOf(Tag<T>(), SumOf<T, N>(square + b * N)), Tag<ScopeKey<T>>(),
                 panel->element[first / N + b]);
     }
   }
@@ -74,13 +74,14 @@ HWY_INLINE Vec<T> SumOverLanes(Vec<T> v) {
 
 // Zeroes the blocks whose keys are not above the cut of their scope.
 template <typename T, int64_t N>
-HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, Key<T> cut_of_scope, int64_t near) {
+HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, ScopeKey<T> cut_of_scope,
+                          int64_t near) {
   constexpr Tag<T> d;
-  constexpr Tag<Key<T>> dk;
+  constexpr Tag<ScopeKey<T>> dk;
   constexpr int64_t kL = kLanesOf<T>;
   constexpr int64_t kOwn = HWY_MAX(N / kL, 1);  // registers of a block
   constexpr auto kBits = static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(N / kOwn)));
-  const Vec<Key<T>> cut = hn::Set(dk, cut_of_scope);
+  const Vec<ScopeKey<T>> cut = hn::Set(dk, cut_of_scope);
   for (int64_t e = 0; e < elements; e += kOwn * kL) {
     Vec<T> element[kOwn];
     Vec<T> sum[kOwn];
@@ -89,7 +90,7 @@ HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, Key<T> cut_of_scop
       element[r] = hn::LoadU(d, x + e + r * kL);
       sum[r] = SumOverLanes<T, kBits>(SquaresOf<T>(element[r]));
     }
-    const Vec<Key<T>> key = hn::BitCast(dk, hn::Abs(SumOf<T, kOwn>(sum)));
+    const Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<T, kOwn>(sum)));
     const auto stays = hn::RebindMask(d, hn::Gt(key, cut));
     for (int64_t r = 0; r < kOwn; ++r) {
       hn::StoreU(hn::IfThenElseZero(stays, element[r]), d, y + e + r * kL);
@@ -99,8 +100,8 @@ HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, Key<T> cut_of_scop
 
 // A register of scopes. If that leaves a doubt all of them keep all, and it returns false.
 template <typename T, int64_t N>
-HWY_INLINE bool SelectScopes(const SelectFewArgs &few, const ScopeRows<Key<T>> &rows, const T *x,
-                             T *y, Panel<Key<T>> *panel) {
+HWY_INLINE bool SelectScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<T>> &rows,
+                             const T *x, T *y, Panel<ScopeKey<T>> *panel) {
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t elements = few.n * N;
   StoreKeys<T, N>(x, elements, panel);
@@ -108,7 +109,7 @@ HWY_INLINE bool SelectScopes(const SelectFewArgs &few, const ScopeRows<Key<T>> &
   const bool certain = !CutColumn(few, 0, panel);
   const int64_t near = HWY_MAX(kNear, kL * elements * static_cast<int64_t>(sizeof(T)));
   for (int64_t s = 0; s < kL; ++s) {
-    const Key<T> cut = certain ? panel->cut[s] : Key<T>{-1};
+    const ScopeKey<T> cut = certain ? panel->cut[s] : ScopeKey<T>{-1};
     MaskScope<T, N>(x + s * elements, y + s * elements, elements, cut, near);
   }
   return certain;
@@ -118,12 +119,12 @@ template <typename T, int64_t N>
 bool SelectBlocks(const BlockKeysArgs &args, int64_t k) {
   constexpr int64_t kL = kLanesOf<T>;
   static_assert(kL <= kMostScopeLanes);
-  Panel<Key<T>> panel;
-  const PanelRows<Key<T>> rows(panel);
+  Panel<ScopeKey<T>> panel;
+  const PanelRows<ScopeKey<T>> rows(panel);
   SelectFewArgs few{};
   few.n = args.per_scope;
   few.counts = &k;
-  few.nan_key = std::numeric_limits<Key<T>>::max();
+  few.nan_key = std::numeric_limits<ScopeKey<T>>::max();
   few.margin = kKeyMargin;
   PreparePanel(few, &panel);
   const int64_t scopes = args.blocks / few.n;
