@@ -35,8 +35,6 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kMostBlocks = 4 * kLanes;  // of a batch
 inline constexpr int64_t kBatchElements = 2048;
-// Sums of floats between the inverse of this and this lost nothing to the range of float.
-inline constexpr double kFloatRange = 0x1p100;
 // What squares of floats below their range lose of a norm, 2^13 of 2^-149, is far below this.
 inline constexpr double kSmallNorm = 0x1p-40;
 
@@ -96,7 +94,12 @@ HWY_INLINE void ShrinkRows(Entry *w, const Entry *h, int64_t rows, int64_t row_s
   const V one = hn::Set(D(), 1.0);
   for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
     const V ratio = hn::Mul(Load(h), nu);
-    write(hn::Div(hn::Mul(Load(w), ratio), hn::Add(ratio, one)), w);
+    if constexpr (std::is_same_v<Entry, float>) {
+      const V clamped = ClampToFloats(ratio);
+      write(NearQuotient(hn::Mul(Load(w), clamped), hn::Add(clamped, one)), w);
+    } else {
+      write(hn::Div(hn::Mul(Load(w), ratio), hn::Add(ratio, one)), w);
+    }
   }
 }
 

@@ -366,6 +366,27 @@ static void powers_of_two_pass_through_floats(void **state) {
   }
 }
 
+/* What h nu is then has no float. */
+static void weights_stay_where_the_metric_is_enormous(void **state) {
+  (void)state;
+  enum { kN = 64 };
+  float w[kN], h[kN];
+  double wide_w[kN], wide_h[kN];
+  double threshold[] = {0x1p-20};
+  for (int i = 0; i < kN; ++i) {
+    w[i] = (float)(i - 20) / 3;
+    h[i] = 0x1p120F;
+    wide_w[i] = w[i];
+    wide_h[i] = 0x1p140;
+  }
+  shrink_blocks(F32(w), F32(h), F64(threshold), kN, 0, 64);
+  shrink_blocks(F64(wide_w), F64(wide_h), F64(threshold), kN, 0, 64);
+  for (int i = 0; i < kN; ++i) {
+    assert_true(w[i] == (float)(i - 20) / 3);
+    assert_near(wide_w[i], w[i], 4 * 0x1p-53 * fabs(w[i]));
+  }
+}
+
 /* Columns are solved across registers; with equal conditioners the result is known. */
 static void columns_and_permuted_views_shrink(void **state) {
   (void)state;
@@ -514,6 +535,7 @@ int main(void) {
       TEST(a_start_far_above_the_root_does_no_harm),
       TEST(powers_of_two_pass_through),
       TEST(powers_of_two_pass_through_floats),
+      TEST(weights_stay_where_the_metric_is_enormous),
       TEST(columns_and_permuted_views_shrink),
       TEST(elements_of_any_kind_stand_anywhere),
       TEST(products_next_to_the_threshold_are_told_apart),
