@@ -121,14 +121,6 @@ HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// Of rows that are masked in place, those that stay need not be touched. Worth its while from about
-// a cache line on, which is a register at least.
-template <class T>
-HWY_INLINE bool AreZeroedInPlace(const ScaleArgs &args) {
-  return args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 && args.x == args.y &&
-         args.x_row == args.y_row && args.x_group == args.y_group && args.n >= kLineOf<T>;
-}
-
 // Are all rows whole cache lines?
 template <class T>
 HWY_INLINE bool AreLines(const ScaleArgs &args) {
@@ -136,6 +128,18 @@ HWY_INLINE bool AreLines(const ScaleArgs &args) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(args.y));
   return (at | bytes | args.y_row | args.y_group) % kLineBytes == 0;
+}
+
+// Of rows that are masked in place, those that stay need not be touched. Worth its while from about
+// a cache line on, which is a register at least; of rows that share lines with the next ones, from
+// four on: most lines are touched before.
+template <class T>
+HWY_INLINE bool AreZeroedInPlace(const ScaleArgs &args) {
+  const bool in_place = args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 &&
+                        args.x == args.y && args.x_row == args.y_row &&
+                        args.x_group == args.y_group;
+  const bool share_lines = FollowEachOther<T>(args) && !AreLines<T>(args);
+  return in_place && args.n >= (share_lines ? 4 : 1) * kLineOf<T>;
 }
 
 // Zeroes at least a cache line of words. With kStream, whole lines, past the caches, which else would

@@ -146,27 +146,56 @@ Trial reading_and_writing_half(const Setting &setting, int64_t numel) {
   });
 }
 
-// As norms of two coupled leaves do, the second of which is transposed: both tile by tile.
-Trial reading_coupled(const Setting &setting, int64_t numel) {
-  constexpr int64_t kTile = 64;
+// As two coupled leaves are visited, the second of which is transposed: fn(a tile of the first, bytes
+// between its rows, the tile of the second, bytes between its).
+constexpr int64_t kCoupledTile = 64;
+template <typename Fn>
+Trial visiting_coupled(const Setting &setting, int64_t numel, double times, Fn fn) {
+  constexpr int64_t kTile = kCoupledTile;
   const int64_t size = setting.pool.dtype().size;
   const Layout leaf = matrix(numel / 2, kTile, kTile);
   const int64_t rows = leaf.shape[0];
   const int64_t cols = leaf.shape[1];
-  return limit_trial(setting, 2 * leaf.numel(), 1, [=] {
-    const auto *first = static_cast<const std::byte *>(setting.pool.work());
-    const auto *second = first + rows * cols * size;
+  return limit_trial(setting, 2 * leaf.numel(), times, [=] {
+    auto *first = static_cast<std::byte *>(setting.pool.work());
+    std::byte *second = first + rows * cols * size;
     for_each_in_pieces(setting, rows / kTile, [&](int64_t band) {
-      static std::atomic<uint64_t> seen;
       const int64_t row = band * kTile;
-      uint64_t sum = 0;
       for (int64_t col = 0; col < cols; col += kTile) {
-        sum += read_rows(first + (row * cols + col) * size, kTile, cols * size, kTile * size);
-        sum += read_rows(second + (col * rows + row) * size, kTile, rows * size, kTile * size);
+        fn(first + (row * cols + col) * size, cols * size, second + (col * rows + row) * size,
+           rows * size);
       }
-      seen += sum;
     });
   });
+}
+
+uint64_t read_tile(const std::byte *tile, int64_t step, int64_t size) {
+  return read_rows(tile, kCoupledTile, step, kCoupledTile * size);
+}
+
+// As norms of coupled leaves do.
+Trial reading_coupled(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  return visiting_coupled(setting, numel, 1,
+                          [size](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
+                            static std::atomic<uint64_t> seen;
+                            seen += read_tile(a, a_step, size) + read_tile(b, b_step, size);
+                          });
+}
+
+// As thresholds of coupled leaves do.
+Trial reading_and_sweeping_coupled(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
+  return visiting_coupled(setting, numel, 2,
+                          [size, loop](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
+                            static std::atomic<uint64_t> seen;
+                            seen += read_tile(a, a_step, size) + read_tile(b, b_step, size);
+                            for (int64_t row = 0; row < kCoupledTile; ++row) {
+                              loop(a + row * a_step, nullptr, kFactor, kCoupledTile);
+                              loop(b + row * b_step, nullptr, kFactor, kCoupledTile);
+                            }
+                          });
 }
 
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
@@ -217,6 +246,8 @@ std::vector<Case> limit_cases() {
   add_arithmetic("sweep and arithmetic", "64 operations a line", computing_along<64, true>);
   add_arithmetic("sweep and arithmetic", "80 operations a line", computing_along<80, true>);
   cases.push_back(limit("reading, tile by tile", "2 coupled leaves", matrices, reading_coupled));
+  cases.push_back(limit("reading, then x *= a, by tiles", "2 coupled leaves", matrices,
+                        reading_and_sweeping_coupled));
   return cases;
 }
 
