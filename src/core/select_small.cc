@@ -118,19 +118,21 @@ class SmallBlocks {
   KeepBlocks keep_kernel(const BlockRows &rows) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
     const int64_t n = scope_.numblk_per_scope;
-    const int block = power_of(leaf_.numel());
-    if (n <= 8 && std::has_single_bit(static_cast<uint64_t>(n))) {
-      const int scope = power_of(n);
-      return rows.side_by_side ? kernels_.keep_blocks_across[dtype][scope]
-                               : kernels_.keep_blocks_along[dtype][scope][block];
-    }
-    const bool fill_lanes = are_whole_lines() && rows.nest[0].extent >= n * kMostScopeLanes;
-    return !rows.side_by_side && fill_lanes ? kernels_.select_blocks[dtype][block] : nullptr;
+    const int64_t numel = leaf_.numel();
+    const int block = power_of(numel);
+    const bool are_few = n <= 8 && std::has_single_bit(static_cast<uint64_t>(n));
+    const KeepBlocks in_lanes = fill_lanes(rows) ? kernels_.select_blocks[dtype][block] : nullptr;
+    // To compare each of eight with the others is much for blocks of two elements.
+    if (!are_few || (in_lanes && n == 8 && numel == 2)) return in_lanes;
+    return rows.side_by_side ? kernels_.keep_blocks_across[dtype][power_of(n)]
+                             : kernels_.keep_blocks_along[dtype][power_of(n)][block];
   }
 
-  bool are_whole_lines() const {
-    constexpr int64_t kLine = 64;
-    return scope_.numel_per_scope * size_of(leaf_.dtype) % kLine == 0;
+  // Are scopes in one piece each, whole registers of squares, and enough of them in a row?
+  bool fill_lanes(const BlockRows &rows) const {
+    const int64_t scopes = rows.nest[0].extent / scope_.numblk_per_scope;
+    return !rows.side_by_side && scope_.numel_per_scope * key_size() % kBytesOfLine == 0 &&
+           scopes >= kBytesOfLine / size_of(leaf_.dtype);
   }
 
   // Selects while keys are in registers. Returns false if some are too close to tell: those scopes

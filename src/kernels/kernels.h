@@ -258,9 +258,9 @@ struct BlockKeysArgs {
   void *keys;
 };
 
-// Scopes whose blocks are in one piece of whole cache lines are taken a register at a time, one a lane,
-// where a row has at least so many of them.
-inline constexpr int64_t kMostScopeLanes = 16;
+// Scopes are taken a register at a time, one a lane, where their keys, one an element, would be whole
+// cache lines, and a row has at least as many scopes as a line has elements.
+inline constexpr int64_t kBytesOfLine = 64;
 
 // Keeps k blocks of each scope, 0 < k < all. Registers of blocks in which kKeyMargin leaves a doubt
 // keep all; returns whether there are none.
@@ -366,8 +366,8 @@ struct Kernels {
   // Both at once, for scopes of 2 [0], 4 [1] or 8 [2] neighbours; NULL where registers hold none.
   KeepBlocks keep_blocks_across[kDtypes][3];
   KeepBlocks keep_blocks_along[kDtypes][3][4];
-  // The same for other scopes of up to kFewBlocks neighbours, one a lane: kMostScopeLanes of them in a
-  // row at least, of whole cache lines each. NULL for 16 bits, and where registers are too few.
+  // The same for any scopes of up to kFewBlocks neighbours in one piece, one a lane; see kBytesOfLine.
+  // NULL in portable code.
   KeepBlocks select_blocks[kDtypes][4];
   // Keys of the active elements, the others left out; of the inactive, the active kept and NaN left
   // out. They return how many compete.

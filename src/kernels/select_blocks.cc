@@ -8,8 +8,10 @@
 
 #include <bit>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/block_keys-inl.h"
+#include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/partners-inl.h"
 #include "kernels/prefetch.h"
@@ -22,53 +24,102 @@ namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
 
+// 16-bit elements are moved as words, and squared as floats.
 template <typename T>
-using ScopeKey = hwy::MakeSigned<T>;
+inline constexpr bool kIsNarrow = sizeof(T) == 2;
+template <typename T>
+using Word = std::conditional_t<kIsNarrow<T>, int16_t, T>;
+template <typename T>
+using Real = std::conditional_t<kIsNarrow<T>, float, T>;
+template <typename T>
+using ScopeKey = hwy::MakeSigned<Real<T>>;
+
+// Scopes that are selected together: as many as a register holds words. Their squares are so many
+// registers.
+template <typename T>
+inline constexpr int64_t kScopes = kLanesOf<Word<T>>;
+template <typename T>
+inline constexpr int64_t kColumns = kScopes<T> / kLanesOf<Real<T>>;
 
 template <typename T>
-HWY_INLINE Vec<T> SquaresOf(Vec<T> v) {
+HWY_INLINE Vec<Real<T>> LoadReals(const T *x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return hn::LoadU(Tag<double>(), x);
+  } else {
+    return LoadFloats(Tag<float>(), x);
+  }
+}
+
+template <typename R>
+HWY_INLINE Vec<R> SquaresOf(Vec<R> v) {
   return hn::Mul(v, v);
 }
 
-// The sum of N registers, neighbours first: as BlockSums does.
-template <typename T, int64_t N>
-HWY_INLINE Vec<T> SumOf(const Vec<T> *v) {
+// The sum of N registers, neighbours first: as SumOverLanes does.
+template <typename R, int64_t N>
+HWY_INLINE Vec<R> SumOf(const Vec<R> *v) {
   if constexpr (N == 1) {
     return v[0];
   } else {
-    return hn::Add(SumOf<T, N / 2>(v), SumOf<T, N / 2>(v + N / 2));
+    return hn::Add(SumOf<R, N / 2>(v), SumOf<R, N / 2>(v + N / 2));
   }
 }
 
 // Keys of a register of scopes of `elements` elements each, in a row for each block.
 template <typename T, int64_t N>
 HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *panel) {
-  constexpr int64_t kA = kAtom<T>;
+  using R = Real<T>;
+  constexpr int64_t kA = kAtom<Word<T>>;
   constexpr int64_t kTogether = HWY_MAX(N, kA);
+  const auto *words = reinterpret_cast<const Word<T> *>(x);
   for (int64_t first = 0; first < elements; first += kTogether) {
-    Vec<T> square[kTogether];
+    Vec<Word<T>> rows[kTogether];
     for (int64_t at = 0; at < kTogether; at += kA) {
-      for (int64_t i = 0; i < kA; ++i) {
-        prefetch_far(x + (first + at + i) * kLanesOf<T>, kFar);
-      }
-      LoadTransposed(x, elements, first + at, square + at);
+      LoadTransposed(words, elements, first + at, rows + at);
     }
-    for (Vec<T> &v : square) v = SquaresOf<T>(v);
-    for (int64_t b = 0; b < kTogether / N; ++b) {
-      hn::Store(KeysOf(Tag<T>(), SumOf<T, N>(square + b * N)), Tag<ScopeKey<T>>(),
-                panel->element[first / N + b]);
+    HWY_ALIGN Word<T> moved[kTogether][kScopes<T>];
+    for (int64_t i = 0; kIsNarrow<T> && i < kTogether; ++i) {
+      hn::Store(rows[i], Tag<Word<T>>(), moved[i]);
+    }
+    for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<R>) {
+      Vec<R> square[kTogether];
+      for (int64_t i = 0; i < kTogether; ++i) {
+        if constexpr (kIsNarrow<T>) {
+          square[i] = SquaresOf<R>(LoadReals(reinterpret_cast<const T *>(moved[i] + c)));
+        } else {
+          square[i] = SquaresOf<R>(rows[i]);
+        }
+      }
+      for (int64_t b = 0; b < kTogether / N; ++b) {
+        hn::Store(KeysOf(Tag<R>(), SumOf<R, N>(square + b * N)), Tag<ScopeKey<T>>(),
+                  panel->element[first / N + b] + c);
+      }
     }
   }
 }
 
 // Adds, in each lane, what is in those that differ from it in the lowest kBits bits of their number.
-template <typename T, size_t kBits>
-HWY_INLINE Vec<T> SumOverLanes(Vec<T> v) {
+template <typename R, size_t kBits>
+HWY_INLINE Vec<R> SumOverLanes(Vec<R> v) {
   if constexpr (kBits == 0) {
     return v;
   } else {
-    const Vec<T> sum = SumOverLanes<T, kBits - 1>(v);
-    return hn::Add(sum, ExchangeUnits<(sizeof(T) << (kBits - 1))>(Tag<T>(), sum));
+    const Vec<R> sum = SumOverLanes<R, kBits - 1>(v);
+    return hn::Add(sum, ExchangeUnits<(sizeof(R) << (kBits - 1))>(Tag<R>(), sum));
+  }
+}
+
+// Elements where all bits of `stays` are set, 0 where none is.
+template <typename T>
+HWY_INLINE void StoreStaying(const T *x, Vec<ScopeKey<T>> stays, T *y) {
+  constexpr Tag<ScopeKey<T>> dk;
+  if constexpr (kIsNarrow<T>) {
+    const hn::Rebind<int16_t, decltype(dk)> d;
+    const auto words = hn::LoadU(d, reinterpret_cast<const int16_t *>(x));
+    hn::StoreU(hn::And(words, hn::DemoteTo(d, stays)), d, reinterpret_cast<int16_t *>(y));
+  } else {
+    const auto words = hn::LoadU(dk, reinterpret_cast<const ScopeKey<T> *>(x));
+    hn::StoreU(hn::And(words, stays), dk, reinterpret_cast<ScopeKey<T> *>(y));
   }
 }
 
@@ -76,49 +127,44 @@ HWY_INLINE Vec<T> SumOverLanes(Vec<T> v) {
 template <typename T, int64_t N>
 HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, ScopeKey<T> cut_of_scope,
                           int64_t near) {
-  constexpr Tag<T> d;
+  using R = Real<T>;
   constexpr Tag<ScopeKey<T>> dk;
-  constexpr int64_t kL = kLanesOf<T>;
+  constexpr int64_t kL = kLanesOf<R>;
   constexpr int64_t kOwn = HWY_MAX(N / kL, 1);  // registers of a block
   constexpr auto kBits = static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(N / kOwn)));
   const Vec<ScopeKey<T>> cut = hn::Set(dk, cut_of_scope);
   for (int64_t e = 0; e < elements; e += kOwn * kL) {
-    Vec<T> element[kOwn];
-    Vec<T> sum[kOwn];
+    Vec<R> sum[kOwn];
     for (int64_t r = 0; r < kOwn; ++r) {
       prefetch_near(x + e + r * kL, near);
-      element[r] = hn::LoadU(d, x + e + r * kL);
-      sum[r] = SumOverLanes<T, kBits>(SquaresOf<T>(element[r]));
+      sum[r] = SumOverLanes<R, kBits>(SquaresOf<R>(LoadReals(x + e + r * kL)));
     }
-    const Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<T, kOwn>(sum)));
-    const auto stays = hn::RebindMask(d, hn::Gt(key, cut));
-    for (int64_t r = 0; r < kOwn; ++r) {
-      hn::StoreU(hn::IfThenElseZero(stays, element[r]), d, y + e + r * kL);
-    }
+    const Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<R, kOwn>(sum)));
+    const Vec<ScopeKey<T>> stays = hn::VecFromMask(dk, hn::Gt(key, cut));
+    for (int64_t r = 0; r < kOwn; ++r) StoreStaying(x + e + r * kL, stays, y + e + r * kL);
   }
 }
 
-// A register of scopes. If that leaves a doubt all of them keep all, and it returns false.
+// Some scopes. If that leaves a doubt all of them keep all, and it returns false.
 template <typename T, int64_t N>
 HWY_INLINE bool SelectScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<T>> &rows,
                              const T *x, T *y, Panel<ScopeKey<T>> *panel) {
-  constexpr int64_t kL = kLanesOf<T>;
   const int64_t elements = few.n * N;
   StoreKeys<T, N>(x, elements, panel);
-  SortHalves(rows, few.n, 1, panel);
-  const bool certain = !CutColumn(few, 0, panel);
-  const int64_t near = HWY_MAX(kNear, kL * elements * static_cast<int64_t>(sizeof(T)));
-  for (int64_t s = 0; s < kL; ++s) {
+  SortHalves(rows, few.n, kColumns<T>, panel);
+  bool certain = true;
+  for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<Real<T>>) certain &= !CutColumn(few, c, panel);
+  const int64_t bytes = kScopes<T> * elements * static_cast<int64_t>(sizeof(T));
+  for (int64_t s = 0; s < kScopes<T>; ++s) {
     const ScopeKey<T> cut = certain ? panel->cut[s] : ScopeKey<T>{-1};
-    MaskScope<T, N>(x + s * elements, y + s * elements, elements, cut, near);
+    MaskScope<T, N>(x + s * elements, y + s * elements, elements, cut, HWY_MAX(kNear, bytes));
   }
   return certain;
 }
 
 template <typename T, int64_t N>
 bool SelectBlocks(const BlockKeysArgs &args, int64_t k) {
-  constexpr int64_t kL = kLanesOf<T>;
-  static_assert(kL <= kMostScopeLanes);
+  static_assert(kScopes<T> * static_cast<int64_t>(sizeof(T)) <= kBytesOfLine);
   Panel<ScopeKey<T>> panel;
   const PanelRows<ScopeKey<T>> rows(panel);
   SelectFewArgs few{};
@@ -132,9 +178,9 @@ bool SelectBlocks(const BlockKeysArgs &args, int64_t k) {
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
-    for (int64_t s = 0; s < scopes; s += kL) {
+    for (int64_t s = 0; s < scopes; s += kScopes<T>) {
       // The last ones may have been selected before, which changes nothing.
-      const int64_t at = HWY_MIN(s, scopes - kL) * few.n * N;
+      const int64_t at = HWY_MIN(s, scopes - kScopes<T>) * few.n * N;
       certain &= SelectScopes<T, N>(few, rows.rows(), x + at, y + at, &panel);
     }
   }
@@ -155,6 +201,8 @@ void FillSelectBlocks([[maybe_unused]] Kernels *table) {
   if constexpr (!kIsPortable) {
     FillBlocksOf<float>(kF32, table);
     FillBlocksOf<double>(kF64, table);
+    FillBlocksOf<F16>(kF16, table);
+    FillBlocksOf<Bf16>(kBf16, table);
   }
 }
 

@@ -324,12 +324,12 @@ static void scopes_of_small_blocks(void **state) {
   }
 }
 
-/* As many scopes in a row as registers have lanes, and a rest, of whole cache lines each. */
+/* As many scopes in a row as registers have lanes, and a rest, of whole registers each. */
 static void scopes_of_many_neighbouring_small_blocks(void **state) {
   (void)state;
   for (int64_t numel = 2; numel <= 16; numel *= 2) {
     for (int64_t m = 2; m <= 32; ++m) {
-      const int64_t cols = numel * m * 21;
+      const int64_t cols = numel * m * (numel * m > 256 ? 21 : 37);
       if (numel * m % 8 != 0) continue;
       const int64_t rows = 2 * cols + 2 * kGuard < kCapacity ? 2 : 1;
       const Layout l = {{rows, cols}, {cols + (m & 1), 1}, kGuard, {1, numel}, {1, m}};
