@@ -274,6 +274,26 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   });
 }
 
+// Rows of a register of 16-bit numbers, with one factor each.
+template <class T, class P>
+HWY_NOINLINE void ScaleRowsOfOneRegister(const ScaleArgs &given) {
+  const ScaleArgs args = given;  // a copy that no store can change, as far as compilers know
+  for (int64_t group = 0; group < args.groups; ++group) {
+    const std::byte *x = args.x + group * args.x_group;
+    std::byte *y = args.y + group * args.y_group;
+    const auto *factor = static_cast<const Factor<P> *>(args.factor) + group * args.factor_group;
+    int64_t r = 0;
+    for (; r + 2 <= args.rows; r += 2, x += 2 * args.x_row, y += 2 * args.y_row) {
+      ScaleTwoRegisters<T, P>(x, y, args, FloatFactor(factor[0]),
+                              FloatFactor(factor[args.factor_row]), factor);
+      factor += 2 * args.factor_row;
+    }
+    if (r == args.rows) continue;
+    ScaleShortRow<T, P>(reinterpret_cast<const T *>(x), reinterpret_cast<T *>(y), kNarrow,
+                        FloatFactor(*factor), *factor, args.soon);
+  }
+}
+
 // Rows of a pair of registers of 16-bit numbers, with one factor each.
 template <class T, class P>
 HWY_NOINLINE void ScaleRowsOfPairs(const ScaleArgs &args) {
@@ -301,6 +321,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
         if (args.n >= kNarrow) return ScaleNarrowRows<T, P>(args);
       }
       if constexpr (kAsNarrow<P, T>) {
+        if (args.n == kNarrow) return ScaleRowsOfOneRegister<T, P>(args);
         if (args.n == 2 * kNarrow) return ScaleRowsOfPairs<T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(

@@ -143,11 +143,10 @@ HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const F &narrow, Fact
   ScaleRun<T, P>(x, y, n, factor, soon);
 }
 
-// Two rows of a register each.
-template <class T, class P>
+// Two rows of a register each. `f0` and `f1` stand for the first two factors.
+template <class T, class P, class F>
 HWY_INLINE void ScaleTwoRegisters(const std::byte *x, std::byte *y, const ScaleArgs &args,
-                                  const NarrowFactor<T> &f0, const NarrowFactor<T> &f1,
-                                  const double *factor) {
+                                  const F &f0, const F &f1, const Factor<P> *factor) {
   using N = Narrow<T>;
   const T *x0 = reinterpret_cast<const T *>(x);
   const T *x1 = reinterpret_cast<const T *>(x + args.x_row);
