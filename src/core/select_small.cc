@@ -21,6 +21,8 @@ constexpr int64_t kFewScopes = 64;
 struct BlockRows {
   Nest nest;  // operands: the leaf read, the leaf written, the keys
   bool side_by_side = false;
+
+  bool are_groups() const { return nest[0].extent % kKeyGroup == 0; }
 };
 
 class SmallBlocks {
@@ -46,6 +48,7 @@ class SmallBlocks {
     BlockRows rows;
     if (!find_rows(blocks, key_step, &rows)) return select_by_norms(scratch, scopes, tally);
     const KeepBlocks keep = are_neighbours(blocks, key_step) ? keep_kernel(rows) : nullptr;
+    if (!keep && !rows.are_groups()) return select_by_norms(scratch, scopes, tally);
     const bool certain = keep ? keep_neighbours(keep, blocks, rows)
                               : keep_by_keys(scratch, scopes, blocks, rows, key_step);
     if (certain) return;
@@ -91,7 +94,7 @@ class SmallBlocks {
     const int64_t size = size_of(leaf_.dtype);
     rows->side_by_side = row.step[0] == size;
     const bool in_one_piece = row.step[0] == leaf_.numel() * size && are_contiguous();
-    return row.step[0] == row.step[1] && row.step[2] == key_size() && row.extent % kKeyGroup == 0 &&
+    return row.step[0] == row.step[1] && row.step[2] == key_size() &&
            (rows->side_by_side || in_one_piece);
   }
 
@@ -114,16 +117,18 @@ class SmallBlocks {
     return false;
   }
 
-  // What selects such scopes without keys in memory; NULL: nothing does.
+  // What selects such scopes without the keys of a tile; NULL: nothing does.
   KeepBlocks keep_kernel(const BlockRows &rows) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
     const int64_t n = scope_.numblk_per_scope;
     const int64_t numel = leaf_.numel();
     const int block = power_of(numel);
     const bool are_few = n <= 8 && std::has_single_bit(static_cast<uint64_t>(n));
-    const KeepBlocks in_lanes = fill_lanes(rows) ? kernels_.select_blocks[dtype][block] : nullptr;
+    const KeepBlocks in_lanes =
+        fill_lanes(rows) ? kernels_.keep_blocks_in_lanes[dtype][block] : nullptr;
     // To compare each of eight with the others is much for blocks of two elements.
     if (!are_few || (in_lanes && n == 8 && numel == 2)) return in_lanes;
+    if (!rows.are_groups()) return nullptr;
     return rows.side_by_side ? kernels_.keep_blocks_across[dtype][power_of(n)]
                              : kernels_.keep_blocks_along[dtype][power_of(n)][block];
   }
@@ -131,8 +136,8 @@ class SmallBlocks {
   // Are scopes in one piece each, whole registers of squares, and enough of them in a row?
   bool fill_lanes(const BlockRows &rows) const {
     const int64_t scopes = rows.nest[0].extent / scope_.numblk_per_scope;
-    return !rows.side_by_side && scope_.numel_per_scope * key_size() % kBytesOfLine == 0 &&
-           scopes >= kBytesOfLine / size_of(leaf_.dtype);
+    return !rows.side_by_side && scope_.numel_per_scope * key_size() % kMostRegisterBytes == 0 &&
+           scopes >= kMostRegisterBytes / size_of(leaf_.dtype);
   }
 
   // Selects while keys are in registers. Returns false if some are too close to tell: those scopes

@@ -1,4 +1,4 @@
-// Keys of blocks, made of their sums of squares.
+// Squares of elements, and keys of blocks, made of their sums.
 #if defined(SPK_KERNELS_BLOCK_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_BLOCK_KEYS_INL_H_
 #undef SPK_KERNELS_BLOCK_KEYS_INL_H_
@@ -8,13 +8,40 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
+#include "kernels/convert-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums out of the range in which squares are normal are made equal, so that no cut among them is
-// decided here; NaN counts as a large sum.
+// Squares of 16-bit elements are floats, too.
+template <typename T>
+struct Square {
+  using Type = float;
+};
+template <>
+struct Square<double> {
+  using Type = double;
+};
+template <typename T>
+using SquareOf = typename Square<T>::Type;
+
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> SquaresFrom(D d, const T *x) {
+  hn::Vec<D> elements;
+  if constexpr (std::is_same_v<T, double>) {
+    elements = hn::LoadU(d, x);
+  } else {
+    elements = LoadFloats(d, x);
+  }
+  return hn::Mul(elements, elements);
+}
+
+// Sums out of the range in which squares are normal are made equal, so that keys decide no
+// cut among them; NaN counts as a large sum.
 template <class D, class DK = hn::RebindToSigned<D>>
 HWY_INLINE hn::Vec<DK> KeysOf(D d, hn::Vec<D> sums) {
   using T = hn::TFromD<D>;

@@ -22,18 +22,6 @@ namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Squares of 16-bit elements are floats, too.
-template <typename T>
-struct Square {
-  using Type = float;
-};
-template <>
-struct Square<double> {
-  using Type = double;
-};
-template <typename T>
-using SquareOf = typename Square<T>::Type;
-
 template <typename T>
 using DSquare = hn::CappedTag<SquareOf<T>, kKeyGroup>;
 template <typename T>
@@ -47,18 +35,9 @@ using Key = hn::TFromD<DKey<T>>;
 template <typename T>
 inline constexpr int64_t kSquaresOf = static_cast<int64_t>(hn::MaxLanes(DSquare<T>()));
 
-HWY_INLINE VSquare<double> LoadElements(const double *x) {
-  return hn::LoadU(DSquare<double>(), x);
-}
-template <typename T>
-HWY_INLINE VSquare<T> LoadElements(const T *x) {
-  return LoadFloats(DSquare<T>(), x);
-}
-
 template <typename T>
 HWY_INLINE VSquare<T> Squares(const T *x) {
-  const VSquare<T> element = LoadElements(x);
-  return hn::Mul(element, element);
+  return SquaresFrom(DSquare<T>(), x);
 }
 
 // --- scopes in registers --------------------------------------------------------------------

@@ -9,7 +9,7 @@
 // nu (1 + x) makes ||q||^2 exactly (1 - 2 E_1 x + 3 E_2 x^2 - 4 E_3 x^3 + ...) times as large, so
 // that one sweep gives Newton's step y for 1 / ||q|| and two terms beyond it. All p lie in [0, 1],
 // which bounds the next term whatever the block: the error that a step leaves is known. Sums are of
-// x = w p = nu q, which takes one division.
+// x = w p = nu q, which takes one division (of floats in every other row, conditioned_sums-inl.h).
 //
 // Panels of floats find their way in floats: the norms that a start is made of, and the first step.
 // What those cannot tell for certain, and all steps after that, are doubles'.

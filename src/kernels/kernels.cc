@@ -27,7 +27,7 @@ const Kernels *make_table() {
   fill_select_across(table);
   fill_select_along(table);
   fill_block_keys(table);
-  fill_select_blocks(table);
+  fill_blocks_in_lanes(table);
   fill_select_many(table);
   fill_shrink(table);
   fill_threshold_across(table);

@@ -247,7 +247,7 @@ inline constexpr int64_t kKeyedElements = 16;
 struct BlockKeysArgs {
   const std::byte *x;  // element 0 of the first block, read
   std::byte *y;        // the same, written; only for masking
-  int64_t blocks;      // of a row: a multiple of kKeyGroup
+  int64_t blocks;      // of a row: a multiple of kKeyGroup, but for scopes in lanes
   int64_t rows;
   int64_t x_row, y_row;  // bytes
   int64_t key_row;       // keys
@@ -258,12 +258,13 @@ struct BlockKeysArgs {
   void *keys;
 };
 
-// Scopes are taken a register at a time, one a lane, where their keys, one an element, would be whole
-// cache lines, and a row has at least as many scopes as a line has elements.
-inline constexpr int64_t kBytesOfLine = 64;
+// No register is larger. Scopes are taken one a lane where the squares of a scope fill whole
+// registers and a row has a register of scopes: of the largest, so that all instruction sets choose
+// alike.
+inline constexpr int64_t kMostRegisterBytes = 64;
 
-// Keeps k blocks of each scope, 0 < k < all. Registers of blocks in which kKeyMargin leaves a doubt
-// keep all; returns whether there are none.
+// Keeps k blocks of each scope, 0 < k < all. Registers of blocks, or of scopes, in which kKeyMargin
+// leaves a doubt keep all; returns whether there are none.
 using KeepBlocks = bool (*)(const BlockKeysArgs &args, int64_t k);
 
 // Keys that are numbers and nothing else: 0 for what is left out, this for what is kept in any case.
@@ -366,9 +367,9 @@ struct Kernels {
   // Both at once, for scopes of 2 [0], 4 [1] or 8 [2] neighbours; NULL where registers hold none.
   KeepBlocks keep_blocks_across[kDtypes][3];
   KeepBlocks keep_blocks_along[kDtypes][3][4];
-  // The same for any scopes of up to kFewBlocks neighbours in one piece, one a lane; see kBytesOfLine.
-  // NULL in portable code.
-  KeepBlocks select_blocks[kDtypes][4];
+  // The same for scopes of up to kFewBlocks neighbours in one piece, one a lane, in rows of any
+  // number of blocks (see kMostRegisterBytes). NULL in portable code.
+  KeepBlocks keep_blocks_in_lanes[kDtypes][4];
   // Keys of the active elements, the others left out; of the inactive, the active kept and NaN left
   // out. They return how many compete.
   int64_t (*active_keys[kKeyWidths])(const MaskedKeysArgs &args);

@@ -131,8 +131,9 @@ HWY_INLINE bool AreLines(const ScaleArgs &args) {
 }
 
 // Of rows that are masked in place, those that stay need not be touched. Worth its while from about
-// a cache line on, which is a register at least; of rows that share lines with the next ones, from
-// four on: most lines are touched before.
+// a cache line on, which is a register at least. Rows that share lines with the next ones have to
+// be longer: of shorter ones most lines are written to anyway, in an order that no processor
+// foresees.
 template <class T>
 HWY_INLINE bool AreZeroedInPlace(const ScaleArgs &args) {
   const bool in_place = args.factor_step == 0 && args.x_step == 1 && args.y_step == 1 &&

@@ -208,8 +208,8 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t step = args.inner.step;
   const int64_t bytes = kN * step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const Stages ahead =
-      step == row_bytes ? kStream : Stages{BytesAheadInRow(args), near_in_rows(row_bytes, step)};
+  const Stages ahead{step == row_bytes ? kFar : BytesAheadInRow(args),
+                     near_in_rows(row_bytes, step)};
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"

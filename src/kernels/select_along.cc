@@ -110,7 +110,8 @@ HWY_INLINE int64_t NextRegister(int64_t n) {
   return HWY_MAX(kNear, n * kLanesOf<T> * static_cast<int64_t>(sizeof(T)));
 }
 
-// Asks for the next register of scopes, into the first cache.
+// Zeroes what is not above its scope's cut. Asks for the next register of scopes, into the first
+// cache.
 template <typename T>
 HWY_INLINE void ApplyAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut_of_scope,
                            const Places<T> &places) {
@@ -136,8 +137,8 @@ void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut
   }
 }
 
-// Sorts the keys of N elements, from `begin` on, of a register of scopes of n, largest first. May read
-// beyond a scope.
+// Sorts the keys of N elements, from `begin` on, of a register of scopes of n, largest first. May
+// read beyond a scope.
 template <typename T, size_t N>
 void SortTransposed(const T *x, int64_t n, int64_t begin, T (*sorted)[Panel<T>::kWidth]) {
   constexpr int64_t kA = kAtom<T>;
@@ -374,7 +375,8 @@ void SelectAlong(const SelectFewArgs &args) {
   Places<T> places;
   PreparePanel(args, &panel);
   FillPlaces(args.n, &places);
-  // Many registers at a time would wait for each other's memory.
+  // Of small scopes with counts of their own a panel is full at a time: there is little to sort. Of
+  // larger ones a register: between sorting and writing memory would be idle for too long.
   const bool is_small = args.n <= static_cast<int64_t>(kInRegisters);
   const int64_t most = is_small && !in_registers ? Panel<T>::kColumns : 1;
   int64_t scope = 0;

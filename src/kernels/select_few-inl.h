@@ -340,6 +340,7 @@ constexpr std::array<SortRowsFn<T>, kHalf> SortRowsTable(std::index_sequence<I..
   return {SortRows<T, I + 1>...};
 }
 
+// Sorts the halves of scopes, each between its sentinels in panel->sorted.
 template <typename T>
 void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
   static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());

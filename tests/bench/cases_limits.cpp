@@ -146,8 +146,9 @@ Trial reading_and_writing_half(const Setting &setting, int64_t numel) {
   });
 }
 
-// As two coupled leaves are visited, the second of which is transposed: fn(a tile of the first, bytes
-// between its rows, the tile of the second, bytes between its).
+// As two coupled leaves are visited, the second of which is transposed. Calls fn(a tile of
+// the first, bytes between its rows, the tile of the second, bytes between its), which returns a
+// checksum.
 constexpr int64_t kCoupledTile = 64;
 template <typename Fn>
 Trial visiting_coupled(const Setting &setting, int64_t numel, double times, Fn fn) {
@@ -160,11 +161,14 @@ Trial visiting_coupled(const Setting &setting, int64_t numel, double times, Fn f
     auto *first = static_cast<std::byte *>(setting.pool.work());
     std::byte *second = first + rows * cols * size;
     for_each_in_pieces(setting, rows / kTile, [&](int64_t band) {
+      static std::atomic<uint64_t> seen;
       const int64_t row = band * kTile;
+      uint64_t sum = 0;
       for (int64_t col = 0; col < cols; col += kTile) {
-        fn(first + (row * cols + col) * size, cols * size, second + (col * rows + row) * size,
-           rows * size);
+        sum += fn(first + (row * cols + col) * size, cols * size,
+                  second + (col * rows + row) * size, rows * size);
       }
+      seen += sum;
     });
   });
 }
@@ -178,8 +182,7 @@ Trial reading_coupled(const Setting &setting, int64_t numel) {
   const int64_t size = setting.pool.dtype().size;
   return visiting_coupled(setting, numel, 1,
                           [size](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
-                            static std::atomic<uint64_t> seen;
-                            seen += read_tile(a, a_step, size) + read_tile(b, b_step, size);
+                            return read_tile(a, a_step, size) + read_tile(b, b_step, size);
                           });
 }
 
@@ -187,15 +190,15 @@ Trial reading_coupled(const Setting &setting, int64_t numel) {
 Trial reading_and_sweeping_coupled(const Setting &setting, int64_t numel) {
   const int64_t size = setting.pool.dtype().size;
   const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
-  return visiting_coupled(setting, numel, 2,
-                          [size, loop](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
-                            static std::atomic<uint64_t> seen;
-                            seen += read_tile(a, a_step, size) + read_tile(b, b_step, size);
-                            for (int64_t row = 0; row < kCoupledTile; ++row) {
-                              loop(a + row * a_step, nullptr, kFactor, kCoupledTile);
-                              loop(b + row * b_step, nullptr, kFactor, kCoupledTile);
-                            }
-                          });
+  return visiting_coupled(
+      setting, numel, 2, [size, loop](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
+        const uint64_t sum = read_tile(a, a_step, size) + read_tile(b, b_step, size);
+        for (int64_t row = 0; row < kCoupledTile; ++row) {
+          loop(a + row * a_step, nullptr, kFactor, kCoupledTile);
+          loop(b + row * b_step, nullptr, kFactor, kCoupledTile);
+        }
+        return sum;
+      });
 }
 
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);

@@ -366,7 +366,36 @@ static void powers_of_two_pass_through_floats(void **state) {
   }
 }
 
-/* What h nu is then has no float. */
+/* nu is ||x|| / t: what it makes of the weights is x again. */
+static void blocks_of_many_rows_solve_their_equation(void **state) {
+  (void)state;
+  enum { kN = 72, kBlocks = 40 };
+  static double w[kBlocks * kN], h[kBlocks * kN], x[kBlocks * kN];
+  double threshold[kBlocks];
+  uint64_t random = 5;
+  for (int b = 0; b < kBlocks; ++b) {
+    long double products = 0;
+    for (int i = b * kN; i < (b + 1) * kN; ++i) {
+      w[i] = uniform(&random) - 0.5;
+      h[i] = exp2(3 * uniform(&random));
+      products += (long double)(h[i] * w[i]) * (h[i] * w[i]);
+    }
+    threshold[b] = (double)sqrtl(products) * (0.2 + 0.5 * uniform(&random));
+  }
+  memcpy(x, w, sizeof w);
+  shrink_blocks(F64(x), F64(h), F64(threshold), kN, 0, 64);
+  for (int b = 0; b < kBlocks; ++b) {
+    long double squares = 0;
+    for (int i = b * kN; i < (b + 1) * kN; ++i) squares += (long double)x[i] * x[i];
+    const long double nu = sqrtl(squares) / threshold[b];
+    for (int i = b * kN; i < (b + 1) * kN; ++i) {
+      const long double want = w[i] * (h[i] * nu / (1 + h[i] * nu));
+      assert_near(x[i], (double)want, 8 * 0x1p-53 * fabs(x[i]));
+    }
+  }
+}
+
+/* h nu is then beyond all floats. */
 static void weights_stay_where_the_metric_is_enormous(void **state) {
   (void)state;
   enum { kN = 64 };
@@ -535,6 +564,7 @@ int main(void) {
       TEST(a_start_far_above_the_root_does_no_harm),
       TEST(powers_of_two_pass_through),
       TEST(powers_of_two_pass_through_floats),
+      TEST(blocks_of_many_rows_solve_their_equation),
       TEST(weights_stay_where_the_metric_is_enormous),
       TEST(columns_and_permuted_views_shrink),
       TEST(elements_of_any_kind_stand_anywhere),

@@ -85,7 +85,7 @@ static const shape kShapes[] = {
     {1, 4, false, 0},  {4, 4, false, 0},  {8, 8, false, 0},  {4, 2, false, 0},  {16, 1, false, 0},
     {2, 16, false, 0}, {4, 64, false, 0}, {8, 64, false, 0}, {1, 15, false, 0}, {1024, 1, false, 0},
     {1, 1, true, 0},   {1, 32, true, 0},  {1, 13, true, 0},  {4, 8, true, 0},   {2, 16, false, 48},
-    {2, 8, false, 40}};
+    {2, 8, false, 40}, {2, 4, false, 12}};
 
 static int step_of(shape of) {
   return of.apart ? 2 : 1;

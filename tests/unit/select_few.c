@@ -338,6 +338,32 @@ static void scopes_of_many_neighbouring_small_blocks(void **state) {
   }
 }
 
+/* Results in other places than what they are of, their rows in other steps. */
+static void small_blocks_are_selected_into_other_steps(void **state) {
+  (void)state;
+  enum { kBlocks = 16, kCols = 2 * kBlocks * 18, kStep = kCols + 6, kRows = 3 };
+  static float x[kRows * kStep], in_place[kRows * kStep], into[kRows * kCols];
+  for (int64_t i = 0; i < COUNT(x); ++i) x[i] = (float)(next_random() % 100000);
+  memcpy(in_place, x, sizeof x);
+  const int64_t count = 5;
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kRows, kCols, kStep);
+  spk_scope *scope = scopes_over(blocks_of(SPK_F32, text, DIMS(1, 2)), DIMS(1, kBlocks));
+  const spk_buffer from = F32(x);
+  const spk_buffer to = {into, COUNT(into), SPK_F32, SPK_LAYOUT_CONTIGUOUS, NULL};
+  assert_ok(spk_scope_keep_top(NULL, scope, &F32(in_place), NULL, 1, &count, 1, NULL, NULL));
+  assert_ok(spk_scope_keep_top(NULL, scope, &from, &to, 1, &count, 1, NULL, NULL));
+  spk_scope_release(scope);
+  int64_t kept = 0;
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t c = 0; c < kCols; ++c) {
+      assert_true(into[r * kCols + c] == in_place[r * kStep + c]);
+      kept += into[r * kCols + c] != 0;
+    }
+  }
+  assert_in_range(kept, 1, kRows * kCols * count / kBlocks);
+}
+
 static void scopes_of_blocks_in_rows_of_eight(void **state) {
   (void)state;
   for (int64_t high = 2; high <= 4; ++high) {
@@ -376,6 +402,7 @@ int main(void) {
       TEST(scopes_of_two_dimensions),
       TEST(scopes_of_small_blocks),
       TEST(scopes_of_many_neighbouring_small_blocks),
+      TEST(small_blocks_are_selected_into_other_steps),
       TEST(scopes_of_blocks_in_rows_of_eight),
       TEST(scores_that_round_to_the_same_float_are_tied),
   };

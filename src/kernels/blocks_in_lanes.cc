@@ -1,7 +1,7 @@
 // The top blocks of scopes of small contiguous blocks that lie one after the other, straight in
 // memory: scopes are lanes, and are cut at the k-th largest key of a block.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/select_blocks.cc"
+#define HWY_TARGET_INCLUDE "kernels/blocks_in_lanes.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
 #include <hwy/highway.h>
@@ -30,32 +30,17 @@ inline constexpr bool kIsNarrow = sizeof(T) == 2;
 template <typename T>
 using Word = std::conditional_t<kIsNarrow<T>, int16_t, T>;
 template <typename T>
-using Real = std::conditional_t<kIsNarrow<T>, float, T>;
-template <typename T>
-using ScopeKey = hwy::MakeSigned<Real<T>>;
+using ScopeKey = hwy::MakeSigned<SquareOf<T>>;
 
-// Scopes that are selected together: as many as a register holds words. Their squares are so many
-// registers.
+// Scopes that are selected together: as many as a register holds words. Their squares at a position
+// fill kColumns registers.
 template <typename T>
 inline constexpr int64_t kScopes = kLanesOf<Word<T>>;
 template <typename T>
-inline constexpr int64_t kColumns = kScopes<T> / kLanesOf<Real<T>>;
+inline constexpr int64_t kColumns = kScopes<T> / kLanesOf<SquareOf<T>>;
 
-template <typename T>
-HWY_INLINE Vec<Real<T>> LoadReals(const T *x) {
-  if constexpr (std::is_same_v<T, double>) {
-    return hn::LoadU(Tag<double>(), x);
-  } else {
-    return LoadFloats(Tag<float>(), x);
-  }
-}
-
-template <typename R>
-HWY_INLINE Vec<R> SquaresOf(Vec<R> v) {
-  return hn::Mul(v, v);
-}
-
-// The sum of N registers, neighbours first: as SumOverLanes does.
+// Blocks are summed twice: for their keys, in registers of positions, and where they lie, to be
+// masked. Both sums are the same tree, neighbours first, so that both have the same bits.
 template <typename R, int64_t N>
 HWY_INLINE Vec<R> SumOf(const Vec<R> *v) {
   if constexpr (N == 1) {
@@ -68,7 +53,7 @@ HWY_INLINE Vec<R> SumOf(const Vec<R> *v) {
 // Keys of a register of scopes of `elements` elements each, in a row for each block.
 template <typename T, int64_t N>
 HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *panel) {
-  using R = Real<T>;
+  using R = SquareOf<T>;
   constexpr int64_t kA = kAtom<Word<T>>;
   constexpr int64_t kTogether = HWY_MAX(N, kA);
   const auto *words = reinterpret_cast<const Word<T> *>(x);
@@ -85,9 +70,9 @@ HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *pane
       Vec<R> square[kTogether];
       for (int64_t i = 0; i < kTogether; ++i) {
         if constexpr (kIsNarrow<T>) {
-          square[i] = SquaresOf<R>(LoadReals(reinterpret_cast<const T *>(moved[i] + c)));
+          square[i] = SquaresFrom(Tag<R>(), reinterpret_cast<const T *>(moved[i] + c));
         } else {
-          square[i] = SquaresOf<R>(rows[i]);
+          square[i] = hn::Mul(rows[i], rows[i]);
         }
       }
       for (int64_t b = 0; b < kTogether / N; ++b) {
@@ -98,7 +83,8 @@ HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *pane
   }
 }
 
-// Adds, in each lane, what is in those that differ from it in the lowest kBits bits of their number.
+// Adds, in each lane, what is in those that differ from it in the lowest kBits bits of their
+// number.
 template <typename R, size_t kBits>
 HWY_INLINE Vec<R> SumOverLanes(Vec<R> v) {
   if constexpr (kBits == 0) {
@@ -123,11 +109,12 @@ HWY_INLINE void StoreStaying(const T *x, Vec<ScopeKey<T>> stays, T *y) {
   }
 }
 
-// Zeroes the blocks whose keys are not above the cut of their scope.
+// Zeroes the blocks whose sums are not above the cut of their scope. A cut that is certain lies
+// between the ends of all keys: sums beyond those are on the right side of it as they are.
 template <typename T, int64_t N>
 HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, ScopeKey<T> cut_of_scope,
                           int64_t near) {
-  using R = Real<T>;
+  using R = SquareOf<T>;
   constexpr Tag<ScopeKey<T>> dk;
   constexpr int64_t kL = kLanesOf<R>;
   constexpr int64_t kOwn = HWY_MAX(N / kL, 1);  // registers of a block
@@ -137,7 +124,7 @@ HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, ScopeKey<T> cut_of
     Vec<R> sum[kOwn];
     for (int64_t r = 0; r < kOwn; ++r) {
       prefetch_near(x + e + r * kL, near);
-      sum[r] = SumOverLanes<R, kBits>(SquaresOf<R>(LoadReals(x + e + r * kL)));
+      sum[r] = SumOverLanes<R, kBits>(SquaresFrom(Tag<R>(), x + e + r * kL));
     }
     const Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<R, kOwn>(sum)));
     const Vec<ScopeKey<T>> stays = hn::VecFromMask(dk, hn::Gt(key, cut));
@@ -147,13 +134,14 @@ HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, ScopeKey<T> cut_of
 
 // Some scopes. If that leaves a doubt all of them keep all, and it returns false.
 template <typename T, int64_t N>
-HWY_INLINE bool SelectScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<T>> &rows,
+HWY_INLINE bool KeepInScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<T>> &rows,
                              const T *x, T *y, Panel<ScopeKey<T>> *panel) {
   const int64_t elements = few.n * N;
   StoreKeys<T, N>(x, elements, panel);
   SortHalves(rows, few.n, kColumns<T>, panel);
   bool certain = true;
-  for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<Real<T>>) certain &= !CutColumn(few, c, panel);
+  for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<SquareOf<T>>)
+    certain &= !CutColumn(few, c, panel);
   const int64_t bytes = kScopes<T> * elements * static_cast<int64_t>(sizeof(T));
   for (int64_t s = 0; s < kScopes<T>; ++s) {
     const ScopeKey<T> cut = certain ? panel->cut[s] : ScopeKey<T>{-1};
@@ -163,8 +151,8 @@ HWY_INLINE bool SelectScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<
 }
 
 template <typename T, int64_t N>
-bool SelectBlocks(const BlockKeysArgs &args, int64_t k) {
-  static_assert(kScopes<T> * static_cast<int64_t>(sizeof(T)) <= kBytesOfLine);
+bool KeepInLanes(const BlockKeysArgs &args, int64_t k) {
+  static_assert(kScopes<T> * static_cast<int64_t>(sizeof(T)) <= kMostRegisterBytes);
   Panel<ScopeKey<T>> panel;
   const PanelRows<ScopeKey<T>> rows(panel);
   SelectFewArgs few{};
@@ -179,30 +167,30 @@ bool SelectBlocks(const BlockKeysArgs &args, int64_t k) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     for (int64_t s = 0; s < scopes; s += kScopes<T>) {
-      // The last ones may have been selected before, which changes nothing.
+      // The last ones may have been selected before: what went is 0 now, and goes again.
       const int64_t at = HWY_MIN(s, scopes - kScopes<T>) * few.n * N;
-      certain &= SelectScopes<T, N>(few, rows.rows(), x + at, y + at, &panel);
+      certain &= KeepInScopes<T, N>(few, rows.rows(), x + at, y + at, &panel);
     }
   }
   return certain;
 }
 
 template <typename T>
-void FillBlocksOf(DtypeIndex dtype, Kernels *table) {
-  table->select_blocks[dtype][0] = SelectBlocks<T, 2>;
-  table->select_blocks[dtype][1] = SelectBlocks<T, 4>;
-  table->select_blocks[dtype][2] = SelectBlocks<T, 8>;
-  table->select_blocks[dtype][3] = SelectBlocks<T, 16>;
+void FillLanesFor(DtypeIndex dtype, Kernels *table) {
+  table->keep_blocks_in_lanes[dtype][0] = KeepInLanes<T, 2>;
+  table->keep_blocks_in_lanes[dtype][1] = KeepInLanes<T, 4>;
+  table->keep_blocks_in_lanes[dtype][2] = KeepInLanes<T, 8>;
+  table->keep_blocks_in_lanes[dtype][3] = KeepInLanes<T, 16>;
 }
 
 }  // namespace
 
-void FillSelectBlocks([[maybe_unused]] Kernels *table) {
+void FillBlocksInLanes([[maybe_unused]] Kernels *table) {
   if constexpr (!kIsPortable) {
-    FillBlocksOf<float>(kF32, table);
-    FillBlocksOf<double>(kF64, table);
-    FillBlocksOf<F16>(kF16, table);
-    FillBlocksOf<Bf16>(kBf16, table);
+    FillLanesFor<float>(kF32, table);
+    FillLanesFor<double>(kF64, table);
+    FillLanesFor<F16>(kF16, table);
+    FillLanesFor<Bf16>(kBf16, table);
   }
 }
 
@@ -212,9 +200,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace spk {
-HWY_EXPORT(FillSelectBlocks);
-void fill_select_blocks(Kernels *table) {
-  HWY_DYNAMIC_DISPATCH(FillSelectBlocks)(table);
+HWY_EXPORT(FillBlocksInLanes);
+void fill_blocks_in_lanes(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillBlocksInLanes)(table);
 }
 }  // namespace spk
 #endif
