@@ -22,7 +22,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
-namespace {
 
 // 16-bit elements are moved as words, and squared as floats.
 template <typename T>
@@ -38,6 +37,8 @@ template <typename T>
 inline constexpr int64_t kScopes = kLanesOf<Word<T>>;
 template <typename T>
 inline constexpr int64_t kColumns = kScopes<T> / kLanesOf<SquareOf<T>>;
+
+namespace {
 
 // Blocks are summed twice: for their keys, in registers of positions, and where they lie, to be
 // masked. Both sums are the same tree, neighbours first, so that both have the same bits.
