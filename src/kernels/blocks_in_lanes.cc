@@ -141,8 +141,9 @@ HWY_INLINE bool KeepInScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<
   StoreKeys<T, N>(x, elements, panel);
   SortHalves(rows, few.n, kColumns<T>, panel);
   bool certain = true;
-  for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<SquareOf<T>>)
-    certain &= !CutColumn(few, c, panel);
+  for (int64_t c = 0; c < kColumns<T>; ++c) {
+    certain &= !CutColumn(few, c * kLanesOf<SquareOf<T>>, panel);
+  }
   const int64_t bytes = kScopes<T> * elements * static_cast<int64_t>(sizeof(T));
   for (int64_t s = 0; s < kScopes<T>; ++s) {
     const ScopeKey<T> cut = certain ? panel->cut[s] : ScopeKey<T>{-1};

@@ -375,8 +375,8 @@ void SelectAlong(const SelectFewArgs &args) {
   Places<T> places;
   PreparePanel(args, &panel);
   FillPlaces(args.n, &places);
-  // Of small scopes with counts of their own a panel is full at a time: there is little to sort. Of
-  // larger ones a register: between sorting and writing memory would be idle for too long.
+  // Small scopes with counts of their own come a panel at a time: there is little to sort. Larger
+  // ones come a register at a time: between reading and writing memory would be idle for too long.
   const bool is_small = args.n <= static_cast<int64_t>(kInRegisters);
   const int64_t most = is_small && !in_registers ? Panel<T>::kColumns : 1;
   int64_t scope = 0;
