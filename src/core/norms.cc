@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/power.h"
+#include "kernels/norm_scale.h"
 
 namespace spk {
 namespace {
@@ -79,33 +80,19 @@ void compensated_sum(const Reducer &reducer, double *norms) {
   }
 }
 
-// sqrt(sum + error) with one correction step: half an ulp and a little.
-double exact_sqrt(double sum, double error) {
-  const double root = std::sqrt(sum);
-  if (root == 0.0) return root;
-  const DoubleDouble square = two_product(root, root);
-  return root + (((sum - square.high) - square.low) + error) / (2.0 * root);
-}
-
-// Norms near the ends of the range of double: elements are scaled by a power of two near the block's
-// largest magnitude, so that no square over- or underflows where it matters.
+// Norms near the ends of the range of double: the squares of elements that a power of two, near the
+// reciprocal of the block's largest magnitude, has brought near 1. Where `scale` is 0, norms stay.
 template <typename Reducer>
-void scaled_euclidean(const Reducer &reducer, double *norms) {
+void scaled_euclidean(const Reducer &reducer, const double *scale, double *norms) {
   const int64_t count = reducer.count();
-  double *scale = reducer.scratch.template take<double>(count);
+  double *roots = reducer.scratch.template take<double>(count);
   double *errors = reducer.scratch.template take<double>(count);
-  double *max = reducer.scratch.template take<double>(count);
-  reducer.reduce(kMaxMagnitude, {}, max, nullptr);
-  for (int64_t i = 0; i < count; ++i) {
-    const int exponent = std::isfinite(max[i]) && max[i] > 0.0 ? std::ilogb(max[i]) + 1 : 0;
-    // Its reciprocal is finite, too: subnormal blocks are scaled by less than they could be.
-    scale[i] = std::ldexp(1.0, -std::clamp(exponent, -1000, 1022));
-  }
   ReduceOptions options;
   options.scale = scale;
-  reducer.reduce(kSumSquaresExact, options, norms, errors);
+  reducer.reduce(kSumSquaresExact, options, roots, errors);
+  reducer.kernels.exact_roots(roots, errors, count);
   for (int64_t i = 0; i < count; ++i) {
-    norms[i] = std::isfinite(max[i]) ? exact_sqrt(norms[i], errors[i]) / scale[i] : max[i];
+    if (scale[i] != 0.0) norms[i] = roots[i] / scale[i];
   }
 }
 
@@ -116,12 +103,21 @@ void exact_euclidean(const Reducer &reducer, double *norms) {
   double *errors = reducer.scratch.template take<double>(count);
   reducer.reduce(kSumSquaresExact, {}, norms, errors);
   if (reducer.kernels.exact_roots(norms, errors, count)) return;
-  double *scaled = reducer.scratch.template take<double>(count);
-  scaled_euclidean(reducer, scaled);
+  double *largest = reducer.scratch.template take<double>(count);
+  reducer.reduce(kMaxMagnitude, {}, largest, nullptr);
+  // Blocks that are pruned already, infinite or NaN are as large as their largest magnitude; others
+  // are so rarely left that most calls end here.
+  double *scale = reducer.scratch.template take<double>(count);
+  bool any = false;
   for (int64_t i = 0; i < count; ++i) {
-    const bool in_range = norms[i] >= kLeastExactRoot && norms[i] <= 1.0 / kLeastExactRoot;
-    if (!in_range) norms[i] = scaled[i];
+    scale[i] = 0.0;
+    if (is_exact_root(norms[i])) continue;
+    norms[i] = largest[i];
+    if (largest[i] == 0.0 || !std::isfinite(largest[i])) continue;
+    scale[i] = norm_scale(largest[i]);
+    any = true;
   }
+  if (any) scaled_euclidean(reducer, scale, norms);
 }
 
 // sum (|x| / max)^p over one block.

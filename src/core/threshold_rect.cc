@@ -9,9 +9,10 @@ namespace {
 
 bool is_suitable(const Grid &grid) {
   if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostInRow) return false;
-  // Norms of doubles, and of what is coupled with doubles, are told more exactly.
   const GridLeaf &leaf = grid.leaves[0];
-  return grid.score_dtype != SPK_F64 && leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
+  // Norms of what is coupled with doubles are told more exactly than those of its own dtype.
+  const bool own_scores = grid.score_dtype != SPK_F64 || leaf.dtype == SPK_F64;
+  return own_scores && leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
 }
 
 // Are blocks one row each, of as many elements as kernels for rows take?

@@ -292,7 +292,12 @@ struct RandomKeysArgs {
 
 inline constexpr double kAdamEps = 1e-8;
 
+// Roots of plain squares outside of this range and its reciprocal may not be right; nor is that of a
+// block of zeros.
 inline constexpr double kLeastExactRoot = 0x1p-450;
+constexpr bool is_exact_root(double root) {
+  return root >= kLeastExactRoot && root <= 1 / kLeastExactRoot;
+}
 
 struct Kernels {
   // Sums run along the rows of a block.
@@ -301,8 +306,7 @@ struct Kernels {
   void (*reduce_across[kDtypes][kReductions])(const ReduceArgs &args);
   // Magnitudes in the score type; [1]: past the caches.
   void (*magnitudes[kDtypes][2])(const std::byte *x, int64_t n, std::byte *y);
-  // Roots of compensated sums of squares, in place. Returns whether all are in
-  // [kLeastExactRoot, 1 / kLeastExactRoot]; those that are not are not right.
+  // Roots of compensated sums of squares, in place. Returns whether all are exact roots.
   bool (*exact_roots)(double *sums, const double *errors, int64_t n);
   // Square roots, and the nearest floats, of values in place.
   void (*roots)(double *values, int64_t n);
@@ -328,9 +332,9 @@ struct Kernels {
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
-  // Soft and hard thresholding of blocks by Euclidean norms; NULL for f64, where registers hold one
-  // double, and along rows where they hold fewer than four; of longer rows soft thresholding is for
-  // floats alone. Norms are plain sums' roots; for hard thresholding they are rounded to float.
+  // Soft and hard thresholding of blocks by Euclidean norms; NULL where registers hold one double,
+  // and along rows where they hold fewer than four. f64 is for rows alone, of which f16 and bf16 are
+  // not thresholded softly. Norms are those of norms with p = 2, of the score dtype.
   // They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];

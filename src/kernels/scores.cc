@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "kernels/convert-inl.h"
+#include "kernels/exact_norms-inl.h"
 #include "kernels/kernels.h"
-#include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,27 +73,17 @@ void MagnitudesAsFloats(const std::byte *from, int64_t n, std::byte *to) {
   if (kStream) hwy::FlushStream();
 }
 
-// Roots of sums of squares whose errors are known: half a unit in the last place and a little.
-// Returns whether all sums were far enough from the ends of the range to be right.
 bool ExactRoots(double *sums, const double *errors, int64_t n) {
   const D d;
-  auto out_of_range = hn::MaskFromVec(hn::Zero(d));
+  auto inexact = hn::MaskFromVec(hn::Zero(d));
   for (int64_t i = 0; i < n; i += kN) {
     const int64_t count = HWY_MIN(n - i, kN);
-    const V sum = LoadDoubles(sums + i, count);
-    const V root = hn::Sqrt(sum);
-    const V square = hn::Mul(root, root);
-    const V rest = hn::Sub(hn::Sub(sum, square), LostBySquare(root, square));
-    const V correction =
-        hn::Div(hn::Add(rest, LoadDoubles(errors + i, count)), hn::Add(root, root));
-    const V exact = hn::Add(root, correction);
-    const auto in_range = hn::And(hn::Ge(exact, hn::Set(d, kLeastExactRoot)),
-                                  hn::Le(exact, hn::Set(d, 1 / kLeastExactRoot)));
+    const V roots = ExactRoot(LoadDoubles(sums + i, count), LoadDoubles(errors + i, count));
     const auto inside = hn::FirstN(d, static_cast<size_t>(count));
-    out_of_range = hn::Or(out_of_range, hn::AndNot(in_range, inside));
-    StoreDoubles(exact, sums + i, count);
+    inexact = hn::Or(inexact, hn::AndNot(AreExactRoots(roots), inside));
+    StoreDoubles(roots, sums + i, count);
   }
-  return hn::AllFalse(d, out_of_range);
+  return hn::AllFalse(d, inexact);
 }
 
 void Roots(double *values, int64_t n) {

@@ -1,5 +1,6 @@
 // Thresholding of blocks of one contiguous row each: while a group of rows is written, the next one
-// is read, so that memory is busy both ways all the time.
+// is read, so that memory is busy both ways all the time. Rows that stay are not written where that
+// is in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>
@@ -7,8 +8,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
+#include "kernels/exact_norms-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
@@ -48,7 +51,9 @@ class ShrunkRow {
 template <class T>
 class KeptRow {
  public:
-  explicit HWY_INLINE KeptRow(uint32_t keep) : keep_(hn::Set(DW(), static_cast<Word>(keep))) {}
+  // All bits for a row that stays.
+  explicit HWY_INLINE KeptRow(uint32_t keep)
+      : keep_(hn::Set(DW(), static_cast<Word>(static_cast<int32_t>(keep)))) {}
 
   HWY_INLINE void Step(const T *x, T *y) const {
     for (int64_t i = 0; i < kLongStep; i += kWords) Mask(x + i, y + i);
@@ -75,15 +80,38 @@ class KeptRow {
   hn::Vec<DW> keep_;
 };
 
-// What each of kN rows is told.
+// The norm of row i of some rows of doubles.
+struct RowNorms {
+  const std::byte *x;
+  int64_t n, step;
+
+  double operator()(int64_t i) const {
+    return ExactNorm(reinterpret_cast<const double *>(x + i * step), n);
+  }
+};
+
+// What each of kN rows is told: by the sums of their squares, and where those do not tell, by the
+// norms of doubles.
 template <class Op, class T>
 class Verdicts;
 template <class T>
 class Verdicts<Soft, T> {
  public:
+  static constexpr bool kExact = std::is_same_v<T, double>;
+  using Sum = std::conditional_t<kExact, SumSquaresExact, SumSquares>;
+
+  // What is judged.
+  static HWY_INLINE V Measure(const Accumulator<Sum> &squares) {
+    if constexpr (kExact) return ExactRoot(squares.sum, squares.error);
+    return Soft::Measure(squares.sum);
+  }
   // Returns how many rows stay alive.
   template <class L>
-  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold) {
+  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold, const RowNorms &norm_of) {
+    if (kExact && HWY_UNLIKELY(!hn::AllTrue(D(), AreExactRoots(norms)))) {
+      const M exact = AreExactRoots(norms);
+      norms = hn::IfThenElse(exact, norms, NormsWhere(hn::Not(exact), norm_of));
+    }
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
     hn::Store(factors, D(), factor_);
     return CountAlive(factors);
@@ -97,18 +125,35 @@ class Verdicts<Soft, T> {
 template <class T>
 class Verdicts<Hard, T> {
  public:
-  template <class L>
-  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold) {
-    const Hard::Kept kept = Hard::Judge(squares, threshold);
-    hn::Store(kept.words, DU32(), keep_);
-    return kept.count;
+  using Sum = SumSquares;
+
+  static HWY_INLINE V Measure(const Accumulator<Sum> &squares) {
+    return Hard::Measure(squares.sum);
   }
-  HWY_INLINE bool Copies(int64_t) const { return false; }
+  template <class L>
+  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold, const RowNorms &norm_of) {
+    if constexpr (std::is_same_v<T, double>) {
+      const M stay = StayExactly(squares, Load(threshold), norm_of);
+      hn::Store(KeepWords(stay), DU32(), keep_);
+      return static_cast<int64_t>(hn::CountTrue(D(), stay));
+    } else {
+      const Hard::Kept kept = Hard::Judge(squares, threshold);
+      hn::Store(kept.words, DU32(), keep_);
+      return kept.count;
+    }
+  }
+  // Half of the guesses may be wrong, for which rows of 16 bits have no time to spare.
+  HWY_INLINE bool Copies(int64_t i) const { return sizeof(T) >= sizeof(float) && keep_[i] != 0; }
   HWY_INLINE KeptRow<T> operator[](int64_t i) const { return KeptRow<T>(keep_[i]); }
 
  private:
   HWY_ALIGN uint32_t keep_[kN];
 };
+
+// Of doubles, two groups of more elements do not fit in the first cache.
+template <class T>
+inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
+                                                                      : kMostInGroup;
 
 // Rows that follow each other at any distance. `kWhole`: of whole steps.
 template <bool kWhole, class T, class Op>
@@ -131,13 +176,13 @@ class RowsInTurn {
   HWY_INLINE int64_t RunGroups(const std::byte *x, const L *threshold, int64_t groups) const {
     const int64_t group = kN * step_;
     Verdicts<Op, T> verdicts;
-    int64_t kept = verdicts.Judge(op_, Measures(x), threshold);
+    int64_t kept = verdicts.Judge(op_, Measures(x), threshold, Norms(x));
     V measures = groups > 1 ? Measures(x + group) : hn::Zero(D());
     for (int64_t g = 1; g < groups; ++g, x += group) {
       const V next = g + 1 < groups ? Measures(x + 2 * group) : hn::Zero(D());
       threshold += kN;
       Verdicts<Op, T> then;
-      kept += then.Judge(op_, measures, threshold);
+      kept += then.Judge(op_, measures, threshold, Norms(x + group));
       WriteGroup(x, verdicts);
       verdicts = then;
       measures = next;
@@ -150,60 +195,63 @@ class RowsInTurn {
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t rows) const {
     Verdicts<Op, T> verdict;
-    int64_t kept = JudgeOne(MeasureOf(Read(x)), *threshold, &verdict);
+    int64_t kept = JudgeOne(x, Read(x), *threshold, &verdict);
     for (int64_t r = 1; r < rows; ++r, x += step_) {
-      const Lanes<SumSquares> next = WriteAndRead(x, verdict, x + step_);
-      kept += JudgeOne(MeasureOf(next), threshold[r], &verdict);
+      const Lanes<Sum> next = WriteAndRead(x, verdict, x + step_);
+      kept += JudgeOne(x + step_, next, threshold[r], &verdict);
     }
     Write(x, verdict, 0);
     return kept;
   }
 
  private:
+  using Sum = typename Verdicts<Op, T>::Sum;
+
   // Elements behind the last step are written by registers that overlap: they must fill one.
   static constexpr int64_t kLeastRest = 16;
 
   // What is read soon is asked for so many rows before. Groups ask from the row that they write,
   // which is two groups behind the one that they read.
   HWY_INLINE int64_t RowsAhead() const {
-    const int64_t behind = n_ <= kMostInGroup ? 2 * kN : 0;
+    const int64_t behind = n_ <= kMostInGroupOf<T> ? 2 * kN : 0;
     return behind + HWY_MAX(1, kFar / HWY_MAX(step_, 1));
   }
 
-  HWY_INLINE V MeasureOf(const Lanes<SumSquares> &row) const {
-    Lanes<SumSquares> lanes[kN];
-    lanes[0] = row;
-    return op_.Measure(Fold(lanes).sum);
-  }
+  HWY_INLINE RowNorms Norms(const std::byte *x) const { return {x, n_, step_}; }
 
-  // The other lanes of what is measured are 0: below a threshold of 1, and not counted.
+  // The other lanes have a measure of 1, below their thresholds, and are not counted.
   template <class L>
-  HWY_INLINE int64_t JudgeOne(V measure, L threshold, Verdicts<Op, T> *verdict) const {
+  HWY_INLINE int64_t JudgeOne(const std::byte *x, const Lanes<Sum> &row, L threshold,
+                              Verdicts<Op, T> *verdict) const {
+    Lanes<Sum> lanes[kN];
+    lanes[0] = row;
+    const V measures = hn::IfThenElse(hn::FirstN(D(), 1), Verdicts<Op, T>::Measure(Fold(lanes)),
+                                      hn::Set(D(), 1.0));
     HWY_ALIGN L limits[kN];
-    std::fill_n(limits, kN, L{1});
+    std::fill_n(limits, kN, L{2});
     limits[0] = threshold;
-    return verdict->Judge(op_, measure, limits);
+    return verdict->Judge(op_, measures, limits, Norms(x));
   }
 
-  HWY_INLINE Lanes<SumSquares> Read(const std::byte *x) const {
+  HWY_INLINE Lanes<Sum> Read(const std::byte *x) const {
     return ReadAnd(x, [](int64_t) {});
   }
   // Calls between(e) after each step that is read, which begins at element e.
   template <class Fn>
-  HWY_INLINE Lanes<SumSquares> ReadAnd(const std::byte *x, const Fn &between) const {
-    Lanes<SumSquares> lanes;
-    AddLong<kWhole>(At(x), n_, tail_, hn::Zero(D()), &lanes, between);
+  HWY_INLINE Lanes<Sum> ReadAnd(const std::byte *x, const Fn &between) const {
+    Lanes<Sum> lanes;
+    AddLong<kWhole>(At(x), n_, tail_, hn::Set(D(), 1.0), &lanes, between);
     return lanes;
   }
 
   HWY_INLINE V Measures(const std::byte *x) const {
-    Lanes<SumSquares> lanes[kN];
+    Lanes<Sum> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
       const std::byte *row = x + i * step_;
       for (int64_t e = 0; e < n_; e += kLineOf<T>) prefetch_near(At(row) + e, near_);
       lanes[i] = Read(row);
     }
-    return op_.Measure(Fold(lanes).sum);
+    return Verdicts<Op, T>::Measure(Fold(lanes));
   }
 
   HWY_INLINE void WriteGroup(const std::byte *x, const Verdicts<Op, T> &verdicts) const {
@@ -213,7 +261,10 @@ class RowsInTurn {
   HWY_INLINE void Write(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i) const {
     const T *from = At(x);
     T *y = To(x);
-    if (HWY_UNLIKELY(verdicts.Copies(i))) return CopyRow(from, 1, y, 1, n_);
+    if (verdicts.Copies(i)) {
+      for (int64_t e = 0; e < n_; e += kLineOf<T>) prefetch_far(from + e, ahead_);
+      return CopyRow(from, 1, y, 1, n_);
+    }
     const auto row = verdicts[i];
     for (int64_t e = 0; e < in_steps_; e += kLongStep) {
       for (int64_t at = e; at < e + kLongStep; at += kLineOf<T>) prefetch_far(from + at, ahead_);
@@ -222,17 +273,20 @@ class RowsInTurn {
     WriteRest(row, from, y);
   }
 
-  HWY_INLINE Lanes<SumSquares> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdict,
-                                            const std::byte *next) const {
+  HWY_INLINE Lanes<Sum> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdict,
+                                     const std::byte *next) const {
     const T *from = At(x);
     T *y = To(x);
-    if (HWY_UNLIKELY(verdict.Copies(0))) {
+    const auto ask = [&](int64_t e) HWY_ATTR {
+      ask_ahead(At(next) + e, kLongStep, {ahead_, near_});
+    };
+    if (verdict.Copies(0)) {
       CopyRow(from, 1, y, 1, n_);
-      return Read(next);
+      return ReadAnd(next, ask);
     }
     const auto row = verdict[0];
-    const Lanes<SumSquares> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
-      ask_ahead(At(next) + e, kLongStep, {ahead_, near_});
+    const Lanes<Sum> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
+      ask(e);
       if (kWhole || e < in_steps_) row.Step(from + e, y + e);
     });
     WriteRest(row, from, y);
@@ -255,7 +309,7 @@ class RowsInTurn {
   int64_t to_y_;
   int64_t ahead_;
   int64_t near_;
-  Tail<SumSquares> tail_;
+  Tail<Sum> tail_;
   const Op op_;
 };
 
@@ -263,7 +317,7 @@ template <bool kWhole, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdSingleRows(const ThresholdArgs &args, const Op &op) {
   const RowsInTurn<kWhole, T, Op> rows(args, op);
   const ReduceArgs &blocks = args.blocks;
-  const int64_t groups = blocks.n <= kMostInGroup ? blocks.inner.count / kN : 0;
+  const int64_t groups = blocks.n <= kMostInGroupOf<T> ? blocks.inner.count / kN : 0;
   return ThresholdBlockRows<L>(args, groups, rows);
 }
 
@@ -281,6 +335,12 @@ int64_t DropRows(const ThresholdArgs &args) {
 }
 
 template <class T>
+void FillShrinkRows(DtypeIndex dtype, Kernels *table) {
+  table->shrink_rows[dtype][0] = ShrinkRows<T, float>;
+  table->shrink_rows[dtype][1] = ShrinkRows<T, double>;
+}
+
+template <class T>
 void FillDropRows(DtypeIndex dtype, Kernels *table) {
   table->drop_rows[dtype][0] = DropRows<T, float>;
   table->drop_rows[dtype][1] = DropRows<T, double>;
@@ -288,9 +348,10 @@ void FillDropRows(DtypeIndex dtype, Kernels *table) {
 
 void FillThresholdRows(Kernels *table) {
   if constexpr (kN >= 4) {
-    table->shrink_rows[kF32][0] = ShrinkRows<float, float>;
-    table->shrink_rows[kF32][1] = ShrinkRows<float, double>;
+    FillShrinkRows<float>(kF32, table);
+    FillShrinkRows<double>(kF64, table);
     FillDropRows<float>(kF32, table);
+    FillDropRows<double>(kF64, table);
     FillDropRows<F16>(kF16, table);
     FillDropRows<Bf16>(kBf16, table);
   }

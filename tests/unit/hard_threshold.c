@@ -367,6 +367,63 @@ static void norms_beyond_floats(void **state) {
   spk_block_release(block);
 }
 
+/* Rows of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or NaN;
+ * thresholds are that norm, its neighbours, and numbers far from it. */
+static void check_rows_of_doubles(int numel, int exponent, bool in_place) {
+  enum { kRows = 42, kMost = kRows * 300 };
+  static double x[kMost];
+  static double was[kMost];
+  static double into[kMost];
+  double thresholds[kRows];
+  double norms[kRows];
+  const double norm = ldexp(5, exponent);
+  const double near[] = {
+      norm,    nextafter(norm, INFINITY), nextafter(norm, 0), 2 * norm, norm / 2, -2 * norm, 0,
+      INFINITY};
+  memset(x, 0, sizeof x);
+  for (int r = 0; r < kRows; ++r) {
+    const double large = ldexp(-4, exponent);
+    const double elements[] = {large, large, large, 0, INFINITY, large, NAN};
+    const double row_norms[] = {norm, norm, norm, 0, INFINITY, norm, NAN};
+    thresholds[r] = near[(r + r / 8) % 8];
+    norms[r] = row_norms[r % 7];
+    x[r * numel + numel - 1] = elements[r % 7];
+    if (norms[r] != 0) x[r * numel + r] = ldexp(3, exponent);
+  }
+  memcpy(was, x, sizeof x);
+  char view[32];
+  snprintf(view, sizeof view, "(%d,%d)", kRows, numel);
+  spk_block *block = blocks_of(SPK_F64, view, DIMS(1, numel));
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  assert_ok(spk_block_hard_threshold(NULL, block, &F64(x), in_place ? NULL : &F64(into), 1,
+                                     &F64(thresholds), NULL, &report));
+  int kept = 0;
+  for (int r = 0; r < kRows; ++r) {
+    const bool stays = !(norms[r] < thresholds[r]);
+    kept += stays;
+    for (int i = r * numel; i < (r + 1) * numel; ++i) {
+      const double got[] = {in_place ? x[i] : into[i]};
+      assert_f64(got, stays ? was[i] : 0);
+    }
+  }
+  assert_int_equal(report.achieved, kept);
+  spk_block_release(block);
+}
+
+static void rows_of_doubles(void **state) {
+  (void)state;
+  const int numels[] = {44, 64, 100, 128, 256, 300};
+  /* From the least subnormal number to the largest norm; squares are in between, or beyond. */
+  const int exponents[] = {-1074, -1073, -1022, -540, -536, -512, -500, -451,
+                           -400,  0,     400,   451,  497,  500,  511,  1021};
+  for (int64_t n = 0; n < COUNT(numels); ++n) {
+    for (int64_t e = 0; e < COUNT(exponents); ++e) {
+      check_rows_of_doubles(numels[n], exponents[e], true);
+      check_rows_of_doubles(numels[n], exponents[e], false);
+    }
+  }
+}
+
 static void scores_beside_doubles_are_doubles(void **state) {
   (void)state;
   /* Blocks of two rows, which are thresholded in registers where floats will do. */
@@ -406,6 +463,7 @@ int main(void) {
       TEST(thresholds_close_to_norms),
       TEST(thresholds_close_to_inexact_norms),
       TEST(norms_beyond_floats),
+      TEST(rows_of_doubles),
       TEST(scores_beside_doubles_are_doubles),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));

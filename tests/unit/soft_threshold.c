@@ -192,6 +192,62 @@ static void unusual_pairs_among_usual_ones(void **state) {
   }
 }
 
+/* Rows of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or
+ * NaN. */
+static void check_rows_of_doubles(int numel, int exponent, bool in_place) {
+  enum { kRows = 42, kMost = kRows * 300 };
+  static double x[kMost];
+  static double was[kMost];
+  static double into[kMost];
+  double thresholds[kRows];
+  double factors[kRows];
+  const spk_soft_options options = without_eps();
+  const double norm = ldexp(5, exponent);
+  memset(x, 0, sizeof x);
+  for (int r = 0; r < kRows; ++r) {
+    const double large = ldexp(-4, exponent);
+    const double elements[] = {large, large, large, 0, -INFINITY, large, NAN};
+    const double shares[] = {0.5, 0.25, 1, 0};
+    thresholds[r] = shares[r % 4] * norm;
+    const double factor = 1 - shares[r % 4];
+    const double by_kind[] = {factor, factor, factor, 0, 1, factor, 1};
+    factors[r] = by_kind[r % 7];
+    x[r * numel + numel - 1] = elements[r % 7];
+    if (r % 7 != 3) x[r * numel + r] = ldexp(3, exponent);
+  }
+  memcpy(was, x, sizeof x);
+  char view[32];
+  snprintf(view, sizeof view, "(%d,%d)", kRows, numel);
+  spk_block *block = blocks_of(SPK_F64, view, DIMS(1, numel));
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  assert_ok(spk_block_soft_threshold(NULL, block, &F64(x), in_place ? NULL : &F64(into), 1,
+                                     &F64(thresholds), &options, &report));
+  int alive = 0;
+  for (int r = 0; r < kRows; ++r) {
+    alive += factors[r] != 0;
+    for (int i = r * numel; i < (r + 1) * numel; ++i) {
+      const double got[] = {in_place ? x[i] : into[i]};
+      assert_f64(got, factors[r] == 0 ? 0 : was[i] * factors[r]);
+    }
+  }
+  assert_int_equal(report.achieved, alive);
+  spk_block_release(block);
+}
+
+static void rows_of_doubles(void **state) {
+  (void)state;
+  const int numels[] = {44, 64, 100, 128, 256, 300};
+  /* From where 5/4 is no fraction of a subnormal number to the largest norm; squares are in
+   * between, or beyond. */
+  const int exponents[] = {-1072, -1022, -512, -451, -449, -400, 0, 400, 447, 451, 511, 1020};
+  for (int64_t n = 0; n < COUNT(numels); ++n) {
+    for (int64_t e = 0; e < COUNT(exponents); ++e) {
+      check_rows_of_doubles(numels[n], exponents[e], true);
+      check_rows_of_doubles(numels[n], exponents[e], false);
+    }
+  }
+}
+
 static void a_threshold_of_zero_leaves_blocks_as_they_are(void **state) {
   (void)state;
   float x[] = {0.1f, -0.0f, 1e-45f};
@@ -560,6 +616,7 @@ int main(void) {
       TEST(nan_and_infinite_norms),
       TEST(unusual_elements_among_usual_ones),
       TEST(unusual_pairs_among_usual_ones),
+      TEST(rows_of_doubles),
       TEST(a_threshold_of_zero_leaves_blocks_as_they_are),
       TEST(scale_multiplies_thresholds_by_the_root_of_the_block_size),
       TEST(every_block_has_its_threshold_and_into_its_result),
