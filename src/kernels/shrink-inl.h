@@ -164,8 +164,9 @@ HWY_INLINE M StayExactly(V squares, V threshold, const NormOf &norm_of) {
   const M stays = hn::Gt(squares, upper);
   const M known = hn::Or(goes, stays);
   if (HWY_LIKELY(hn::AllTrue(d, known))) return stays;
+  // What goes is 0 here, below its threshold.
   const V norms = NormsWhere(hn::Not(known), norm_of);
-  return hn::Or(stays, hn::Not(hn::Or(known, hn::Lt(norms, threshold))));
+  return hn::Or(stays, hn::Not(hn::Lt(norms, threshold)));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -424,6 +424,51 @@ static void rows_of_doubles(void **state) {
   }
 }
 
+/* Rows of doubles of any bits, and thresholds that are their norms, as spk_block_norms tells them,
+ * or next to those. */
+static void rows_of_doubles_close_to_inexact_norms(void **state) {
+  (void)state;
+  enum { kRows = 64, kNumel = 96 };
+  static double x[kRows * kNumel];
+  static double was[kRows * kNumel];
+  double norms[kRows];
+  double thresholds[kRows];
+  spk_block *block = blocks_of(SPK_F64, "(64,96)", DIMS(1, kNumel));
+  uint32_t random = 1;
+  for (int exponent = -1040; exponent <= 1016; exponent += 8) {
+    for (int i = 0; i < kRows * kNumel; ++i) {
+      random = random * 1664525u + 1013904223u;
+      x[i] = was[i] = ldexp(1 + random * 0x1p-32, exponent);
+    }
+    assert_ok(spk_block_norms(NULL, block, &F64(x), 1, 2, &F64(norms)));
+    for (int r = 0; r < kRows; ++r) {
+      const double near[] = {norms[r], nextafter(norms[r], INFINITY), nextafter(norms[r], 0)};
+      thresholds[r] = near[r % 3];
+    }
+    assert_ok(
+        spk_block_hard_threshold(NULL, block, &F64(x), NULL, 1, &F64(thresholds), NULL, NULL));
+    for (int i = 0; i < kRows * kNumel; ++i) {
+      const bool stays = i / kNumel % 3 != 1;
+      assert_true(x[i] == (stays ? was[i] : 0));
+    }
+  }
+  spk_block_release(block);
+}
+
+/* A norm that rounds to 2^512, whose square is infinite, of squares whose sum is finite. */
+static void a_norm_whose_square_overflows(void **state) {
+  (void)state;
+  double x[2 * 64] = {0x1.6a09e667f3bccp511, 0x1.6a09e667f3bccp511, 0x1.75p485};
+  double norms[2];
+  double thresholds[] = {0x1p512, 1};
+  spk_block *block = blocks_of(SPK_F64, "(2,64)", DIMS(1, 64));
+  assert_ok(spk_block_norms(NULL, block, &F64(x), 1, 2, &F64(norms)));
+  assert_f64(norms, 0x1p512, 0);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F64(x), NULL, 1, &F64(thresholds), NULL, NULL));
+  assert_f64(x, 0x1.6a09e667f3bccp511, 0x1.6a09e667f3bccp511, 0x1.75p485);
+  spk_block_release(block);
+}
+
 static void scores_beside_doubles_are_doubles(void **state) {
   (void)state;
   /* Blocks of two rows, which are thresholded in registers where floats will do. */
@@ -464,6 +509,8 @@ int main(void) {
       TEST(thresholds_close_to_inexact_norms),
       TEST(norms_beyond_floats),
       TEST(rows_of_doubles),
+      TEST(rows_of_doubles_close_to_inexact_norms),
+      TEST(a_norm_whose_square_overflows),
       TEST(scores_beside_doubles_are_doubles),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
