@@ -22,9 +22,21 @@ enum class RowKind {
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
   kWhole,     // of a multiple of kLongStep, up to kMostInGroup, and the only one of its block
+  kBeside,    // of more, up to kMostBeside bytes, several a block, beside its neighbours': tiles
   kLong,      // of more
   kGathered,  // of fewer elements, or not contiguous
 };
+
+// Rows of so many bytes are too short to be streams: tile after tile, they are read half as fast as
+// with those of the tiles beside them.
+inline constexpr int64_t kMostBeside = 512;
+
+constexpr bool is_short(RowKind kind) {
+  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween;
+}
+constexpr bool is_long(RowKind kind) {
+  return kind == RowKind::kBeside || kind == RowKind::kWhole || kind == RowKind::kLong;
+}
 
 // Copied, kLanes at a time, and filled up with what changes nothing.
 template <class Op, class T>
@@ -61,10 +73,10 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
                        Stages ahead, Lanes<Op> *lanes) {
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
-  } else if constexpr (kRow == RowKind::kLong || kRow == RowKind::kWhole) {
+  } else if constexpr (is_long(kRow)) {
     const AskAlong<T> ask{x, ahead};
     AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, ask);
-    if (kRow == RowKind::kLong) {
+    if (kRow != RowKind::kWhole) {
       const int64_t rest = args.n % kLongStep;
       ask.Ask(args.n - rest, rest);
     }
@@ -87,7 +99,7 @@ template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                int64_t ahead, int64_t first, int64_t count, Lanes<Op> *blocks) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  constexpr bool kAsksItself = kRow == RowKind::kLong || kRow == RowKind::kWhole;
+  constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
   const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
@@ -147,18 +159,20 @@ struct StoredLanes {
   }
 };
 
-// Rows [begin, end) of kN blocks, row by row: neighbours are read together.
+// Rows [begin, end) of `count` <= kN blocks, row by row: neighbours are read together.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
-                                    const std::byte *x, int64_t first, int64_t begin, int64_t end,
-                                    Lanes<Op> *lanes) {
-  const int64_t ahead = BytesAheadInRow(args);
+                                    const std::byte *x, int64_t first, int64_t count, int64_t begin,
+                                    int64_t end, Lanes<Op> *lanes) {
+  const int64_t bytes = count * args.inner.step;
+  // Where rows are not short, what the blocks behind these have is far enough.
+  const int64_t ahead = is_long(kRow) ? bytes : BytesAheadInRow(args);
   V with[kN];
-  for (int64_t i = 0; i < kN; ++i) with[i] = WithFor<Op>(args, first + i);
+  for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
-    PrefetchRow(row + ahead, kN * args.inner.step);
-    for (int64_t i = 0; i < kN; ++i) {
+    PrefetchRow(row + ahead, bytes);
+    for (int64_t i = 0; i < count; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
       AddRow<kRow>(elements, args, tail, with[i], {}, &lanes[i]);
     }
@@ -168,7 +182,8 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
 // Neighbours whose rows are added together.
 inline constexpr int64_t kNeighbours = 16 * kLanes;
 
-// `count` <= kNeighbours blocks, a multiple of kN, of which the first is number `first`.
+// `count` <= kNeighbours blocks, of which the first is number `first`; of short rows a multiple of
+// kN.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void ReduceNeighbours(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                  int64_t first, int64_t count) {
@@ -176,17 +191,30 @@ HWY_INLINE void ReduceNeighbours(const ReduceArgs &args, const Tail<Op> &tail, c
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
     const int64_t end = HWY_MIN(row + kRowsAtOnce, args.rows);
     for (int64_t b = 0; b < count; b += kN) {
+      const int64_t some = is_short(kRow) ? kN : HWY_MIN(count - b, kN);
       Lanes<Op> lanes[kN];
-      for (int64_t i = 0; row > 0 && i < kN; ++i) stored[b + i].Take(&lanes[i]);
-      AddRowsOfNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, row, end,
-                                       lanes);
+      for (int64_t i = 0; row > 0 && i < some; ++i) stored[b + i].Take(&lanes[i]);
+      AddRowsOfNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, some, row,
+                                       end, lanes);
       if (end == args.rows) {
-        FinishBlocks(args, lanes, kN, first + b);
+        FinishBlocks(args, lanes, some, first + b);
       } else {
-        for (int64_t i = 0; i < kN; ++i) stored[b + i].Put(lanes[i]);
+        for (int64_t i = 0; i < some; ++i) stored[b + i].Put(lanes[i]);
       }
     }
   }
+}
+
+// The same of all blocks of a row of them that have neighbours enough; returns how many those are.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE int64_t ReduceAllNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
+                                       const std::byte *x, int64_t first, int64_t from) {
+  const int64_t all = is_short(kRow) ? args.inner.count / kN * kN : args.inner.count;
+  for (int64_t b = from; b < all; b += kNeighbours) {
+    const int64_t count = HWY_MIN(all - b, kNeighbours);
+    ReduceNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, count);
+  }
+  return all;
 }
 
 // Bytes from a block to the one that is asked for when it is reduced: some groups further on in the
@@ -229,8 +257,6 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
 
 template <RowKind kRow, class T, class Op>
 HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
-  constexpr bool kShort =
-      kRow == RowKind::kOne || kRow == RowKind::kTwo || kRow == RowKind::kBetween;
   constexpr int64_t kMostAhead = 4 * kLanes;
   const Tail<Op> tail(args.n);
   const int64_t bytes = args.rows * args.n * static_cast<int64_t>(sizeof(T));
@@ -245,13 +271,11 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     int64_t b = 0;
     if constexpr (kRow == RowKind::kWhole) {
       b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
-    } else if constexpr (kShort) {
+    } else if constexpr (is_short(kRow)) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
-      for (; b + kN <= args.inner.count; b += kNeighbours) {
-        const int64_t count = HWY_MIN(args.inner.count - b, kNeighbours) / kN * kN;
-        ReduceNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, count);
-      }
-      b = args.inner.count / kN * kN;
+      b = ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, b);
+    } else if constexpr (kRow == RowKind::kBeside) {
+      b = ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, b);
     }
     for (; b < args.inner.count; b += kLanes) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
@@ -272,6 +296,12 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
 template <class T, class Op>
 inline constexpr bool kHasShortRows = kN >= 4 && kIsCommon<T, Op>;
 
+template <class T>
+HWY_INLINE bool AreBeside(const ReduceArgs &args) {
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  return args.rows > 1 && bytes <= kMostBeside && args.inner.step == bytes;
+}
+
 template <class T, class Op>
 void ReduceAnyAlong(const ReduceArgs &args) {
   if (args.step != 1 || args.n < kLanes) return ReduceRows<RowKind::kGathered, T, Op>(args);
@@ -281,6 +311,9 @@ void ReduceAnyAlong(const ReduceArgs &args) {
     if (args.n < 2 * kLanes) return ReduceRows<RowKind::kBetween, T, Op>(args);
     if (args.rows == 1 && args.n % kLongStep == 0 && args.n <= kMostInGroup) {
       return ReduceRows<RowKind::kWhole, T, Op>(args);
+    }
+    if constexpr (!Op::kCompensated) {
+      if (AreBeside<T>(args)) return ReduceRows<RowKind::kBeside, T, Op>(args);
     }
   }
   ReduceRows<RowKind::kLong, T, Op>(args);

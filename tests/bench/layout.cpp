@@ -32,6 +32,10 @@ Layout tiles(int64_t numel) {
   return matrix(numel, 16, 16);
 }
 
+Layout large_tiles(int64_t numel) {
+  return matrix(numel, 64, 64);
+}
+
 Layout columns(int64_t numel) {
   require(numel >= kWide, "a column of 4096");
   return {{kWide, numel / kWide}, {}, {kWide, 1}};
@@ -75,6 +79,7 @@ const std::vector<LayoutFamily> &layout_families() {
       {"rows 1x64", BlockKind::kInCache, rows_64},
       {"rows 1x4096", BlockKind::kInCache, rows_4096},
       {"tiles 16x16", BlockKind::kInCache, tiles},
+      {"tiles 64x64", BlockKind::kInCache, large_tiles},
       {"conv kernels", BlockKind::kInCache, conv_kernels},
       {"strided pairs", BlockKind::kInCache, pairs},
       {"columns 4096x1", BlockKind::kBeyondCache, columns},

@@ -441,6 +441,58 @@ static void few_elements_are_added_in_order(void **state) {
 
 /* --- couplings and scopes ------------------------------------------------------------------ */
 
+/* A row of tiles beside each other, of whole numbers. */
+static void check_tiles(int32_t dtype, int high, int wide, int count) {
+  enum { kMost = 20 * 130 * 11 };
+  static float x[kMost];
+  static uint16_t words[kMost];
+  static const uint16_t bf16_of[] = {0, 0x3f80, 0x4000, 0x4040, 0x4080}; /* 0 to 4 */
+  float norms[3][11];
+  double sums[11] = {0};
+  double squares[11] = {0};
+  double largest[11] = {0};
+  const int64_t numel = (int64_t)high * wide * count;
+  for (int i = 0; i < numel; ++i) {
+    const int tile = i % (wide * count) / wide;
+    const int number = (i * 7 + i / 13) % 5;
+    x[i] = (float)(i % 3 ? number : -number);
+    words[i] = (uint16_t)(bf16_of[number] | (i % 3 ? 0 : 0x8000));
+    sums[tile] += number;
+    squares[tile] += number * number;
+    largest[tile] = fmax(largest[tile], number);
+  }
+  char view[32];
+  snprintf(view, sizeof view, "(%d,%d)", high, wide * count);
+  spk_block *block = blocks_of(dtype, view, DIMS(high, wide));
+  void *const data = dtype == SPK_F32 ? (void *)x : words;
+  const spk_buffer leaf = {data, numel, dtype, SPK_LAYOUT_VIEW, NULL};
+  const double kinds[] = {1, 2, INFINITY};
+  for (int k = 0; k < 3; ++k) {
+    const spk_buffer out = {norms[k], count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    assert_ok(spk_block_norms(NULL, block, &leaf, 1, kinds[k], &out));
+  }
+  for (int t = 0; t < count; ++t) {
+    assert_f32(&norms[0][t], (float)sums[t]);
+    assert_f32(&norms[1][t], (float)sqrt(squares[t]));
+    assert_f32(&norms[2][t], (float)largest[t]);
+  }
+  spk_block_release(block);
+}
+
+static void tiles_of_any_width_and_number(void **state) {
+  (void)state;
+  const int wides[] = {16, 17, 24, 32, 33, 40, 64, 100, 128, 130};
+  const int highs[] = {2, 8, 20};
+  for (int64_t w = 0; w < COUNT(wides); ++w) {
+    for (int64_t h = 0; h < COUNT(highs); ++h) {
+      for (int count = 1; count <= 11; ++count) {
+        check_tiles(SPK_F32, highs[h], wides[w], count);
+        check_tiles(SPK_BF16, highs[h], wides[w], count);
+      }
+    }
+  }
+}
+
 static void norms_of_a_coupling_run_over_all_members(void **state) {
   (void)state;
   float x[] = {3, 0, 0, 1};
@@ -732,6 +784,7 @@ int main(void) {
       TEST(norms_of_scattered_blocks),
       TEST(few_elements_are_added_in_order),
       TEST(more_blocks_than_one_box_holds),
+      TEST(tiles_of_any_width_and_number),
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),
       TEST(scopes_arrange_the_norms_of_their_blocks),
