@@ -80,8 +80,8 @@ void compensated_sum(const Reducer &reducer, double *norms) {
   }
 }
 
-// Norms near the ends of the range of double: the squares of elements that a power of two, near the
-// reciprocal of the block's largest magnitude, has brought near 1. Where `scale` is 0, norms stay.
+// Norms near the ends of the range of double: elements are first brought near 1, by a power of two
+// for each block. Blocks whose `scale` is 0 keep their norm.
 template <typename Reducer>
 void scaled_euclidean(const Reducer &reducer, const double *scale, double *norms) {
   const int64_t count = reducer.count();
@@ -96,7 +96,8 @@ void scaled_euclidean(const Reducer &reducer, const double *scale, double *norms
   }
 }
 
-// Norms of f64 data: compensated sums, scaled only where they must be.
+// Norms of f64 data: compensated sums, scaled only where they must be. ExactNorm of the kernels
+// does the same for one row.
 template <typename Reducer>
 void exact_euclidean(const Reducer &reducer, double *norms) {
   const int64_t count = reducer.count();

@@ -1,5 +1,5 @@
-// Euclidean norms of doubles: roots of compensated sums of squares, and what is done where squares
-// leave the range of double.
+// Euclidean norms of doubles: roots of compensated sums of squares, what is done where squares
+// leave the range of double, and when plain sums will do.
 #if defined(SPK_KERNELS_EXACT_NORMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_EXACT_NORMS_INL_H_
 #undef SPK_KERNELS_EXACT_NORMS_INL_H_
@@ -42,7 +42,7 @@ HWY_INLINE Accumulator<Op> ReduceRow(const double *x, int64_t n, double with) {
   return Fold(lanes);
 }
 
-// The same bits as the norms of core/norms.cc.
+// Of a contiguous row that is a block: the bits that exact_euclidean of core/norms.cc gives it.
 inline HWY_NOINLINE double ExactNorm(const double *x, int64_t n) {
   const double largest = hn::GetLane(ReduceRow<MaxMagnitude>(x, n, 0.0).sum);
   if (largest == 0.0 || !std::isfinite(largest)) return largest;
@@ -54,15 +54,47 @@ inline HWY_NOINLINE double ExactNorm(const double *x, int64_t n) {
   return hn::GetLane(ExactRoot(scaled.sum, scaled.error)) / scale;
 }
 
-// norm_of(i) in the lanes i that are `wanted`, which is rare; 0 in the others.
+// norm_of(i) in the lanes i that are `wanted`, 0 in the others. Not inline: they are few, unless
+// many rows are pruned already.
 template <class NormOf>
 HWY_NOINLINE V NormsWhere(M wanted, const NormOf &norm_of) {
   HWY_ALIGN double norms[kN];
   hn::Store(hn::IfThenElseZero(wanted, hn::Set(D(), 1.0)), D(), norms);
-  for (double &norm : norms) {
-    if (norm != 0.0) norm = norm_of(&norm - norms);
+  for (int64_t i = 0; i < kN; ++i) {
+    if (norms[i] != 0.0) norms[i] = norm_of(i);
   }
   return hn::Load(D(), norms);
+}
+
+// Norms of which those are `roots` that are exact.
+template <class NormOf>
+HWY_INLINE V ExactNorms(V roots, const NormOf &norm_of) {
+  const M exact = AreExactRoots(roots);
+  if (hn::AllTrue(D(), exact)) return roots;
+  return hn::IfThenElse(exact, roots, NormsWhere(hn::Not(exact), norm_of));
+}
+
+// Which rows have a norm that is not below their threshold; NaN survives. `squares` are plain sums
+// of up to kMostInRow squares. Those tell, too, unless they are close: all roundings together,
+// fused or not, are less than kClose, as long as sums are well inside the range of double: between kLeast
+// and kMost. Then norm_of(i) is asked for the norm of row i.
+template <class NormOf>
+HWY_INLINE M StayExactly(V squares, V threshold, const NormOf &norm_of) {
+  const D d;
+  constexpr double kClose = 0x1p-36;
+  constexpr double kLeast = 0x1p-1000;
+  constexpr double kMost = 0x1p1000;
+  const V t = hn::Max(threshold, hn::Zero(d));  // below 0, all stay
+  const V limit = hn::Mul(t, t);
+  const V lower = hn::MulAdd(limit, hn::Set(d, 1 - kClose), hn::Set(d, -kLeast));
+  const V upper = hn::MulAdd(limit, hn::Set(d, 1 + kClose), hn::Set(d, kLeast));
+  const M goes = hn::Lt(squares, hn::Min(lower, hn::Set(d, kMost)));
+  const M stays = hn::Gt(squares, upper);
+  const M known = hn::Or(goes, stays);
+  if (HWY_LIKELY(hn::AllTrue(d, known))) return stays;
+  // What goes is 0 here, below its threshold.
+  const V norms = NormsWhere(hn::Not(known), norm_of);
+  return hn::Or(stays, hn::Not(hn::Lt(norms, threshold)));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,6 +10,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 #include "kernels/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -75,6 +76,19 @@ struct Tail {
 inline constexpr int64_t kLongStep = 4 * kLanes;
 // Rows of more elements are not worth taking in groups of kN.
 inline constexpr int64_t kMostInGroup = 256;
+
+// Asks ahead for each step of a long row; with 0 not at all: for tiles of such rows, which are in
+// caches as often as not, and for rows that are asked for elsewhere.
+template <class T>
+struct AskAlong {
+  const T *x;
+  Stages ahead;
+
+  HWY_INLINE void operator()(int64_t step) const { Ask(step, kLongStep); }
+  HWY_INLINE void Ask(int64_t first, int64_t elements) const {
+    if (ahead.far != 0) ask_ahead(x + first, elements, ahead);
+  }
+};
 
 // Adds a row of n >= kLanes elements. Calls between(e) after each step, which began at element e.
 // `kWhole`: the row is whole steps.

@@ -20,7 +20,7 @@ enum DtypeIndex { kF32, kF64, kF16, kBf16, kDtypes };
 enum Reduction {
   kCount,            // of elements with !(|x| <= eps), so NaN counts
   kSum,              // of |x|
-  kSumSquares,       // of x^2, for f32, f16 and bf16, whose products are exact
+  kSumSquares,       // of x^2, for f32, f16 and bf16, whose products are exact (f64: roughly)
   kMaxMagnitude,     // NaN wins
   kMinMagnitude,     // NaN wins
   kMin,              // NaN wins, zeros become +0
@@ -292,8 +292,8 @@ struct RandomKeysArgs {
 
 inline constexpr double kAdamEps = 1e-8;
 
-// Roots of plain squares outside of this range and its reciprocal may not be right; nor is that of a
-// block of zeros.
+// Roots of plain sums of squares are right between this and its reciprocal; those of zeros are
+// not.
 inline constexpr double kLeastExactRoot = 0x1p-450;
 constexpr bool is_exact_root(double root) {
   return root >= kLeastExactRoot && root <= 1 / kLeastExactRoot;
@@ -332,9 +332,9 @@ struct Kernels {
   // By the dtypes of weights and of conditioners. Returns how many of the elements live.
   int64_t (*conditioned_elements[kDtypes][kDtypes])(const ConditionedElementsArgs &args);
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
-  // Soft and hard thresholding of blocks by Euclidean norms; NULL where registers hold one double,
-  // and along rows where they hold fewer than four. f64 is for rows alone, of which f16 and bf16 are
-  // not thresholded softly. Norms are those of norms with p = 2, of the score dtype.
+  // Soft and hard thresholding of blocks by Euclidean norms, which hard thresholding rounds to the
+  // score dtype; NULL where registers hold one double, and along rows where they hold fewer than
+  // four. Of f64 there are the *_rows alone, and shrink_rows of f32 and f64 alone.
   // They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];

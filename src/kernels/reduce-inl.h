@@ -51,7 +51,7 @@ struct SumSigned : Plain {
 struct SumSquares : Plain {
   static constexpr Reduction kWhat = kSumSquares;
   static constexpr double kPad = 0.0;
-  // Squares of f32, f16 and bf16 are exact as doubles: fused or not, the sum is the same.
+  // But for f64, squares are exact: fused or not, the sum is the same. See StayExactly.
   static HWY_INLINE V Add(V sum, V x, V) { return hn::MulAdd(x, x, sum); }
   static HWY_INLINE V Join(V a, V b) { return hn::Add(a, b); }
 };

@@ -22,20 +22,20 @@ enum class RowKind {
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
   kWhole,     // of a multiple of kLongStep, up to kMostInGroup, and the only one of its block
-  kBeside,    // of more, up to kMostBeside bytes, several a block, beside its neighbours': tiles
-  kLong,      // of more
+  kInTiles,   // of more, up to kMostInTiles bytes, several a block, next to its neighbours'
+  kLong,      // of others that are long
   kGathered,  // of fewer elements, or not contiguous
 };
 
 // Rows of so many bytes are too short to be streams: tile after tile, they are read half as fast as
 // with those of the tiles beside them.
-inline constexpr int64_t kMostBeside = 512;
+inline constexpr int64_t kMostInTiles = 512;
 
 constexpr bool is_short(RowKind kind) {
   return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween;
 }
 constexpr bool is_long(RowKind kind) {
-  return kind == RowKind::kBeside || kind == RowKind::kWhole || kind == RowKind::kLong;
+  return kind == RowKind::kInTiles || kind == RowKind::kWhole || kind == RowKind::kLong;
 }
 
 // Copied, kLanes at a time, and filled up with what changes nothing.
@@ -54,19 +54,6 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
     }
   }
 }
-
-// Asks ahead for each step of a long row; with 0 not at all, because tiles of such rows are in caches
-// as often as not.
-template <class T>
-struct AskAlong {
-  const T *x;
-  Stages ahead;
-
-  HWY_INLINE void operator()(int64_t step) const { Ask(step, kLongStep); }
-  HWY_INLINE void Ask(int64_t first, int64_t elements) const {
-    if (ahead.far != 0) ask_ahead(x + first, elements, ahead);
-  }
-};
 
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
@@ -205,7 +192,7 @@ HWY_INLINE void ReduceNeighbours(const ReduceArgs &args, const Tail<Op> &tail, c
   }
 }
 
-// The same of all blocks of a row of them that have neighbours enough; returns how many those are.
+// The same of a row of blocks from block `from` on, as far as groups are full; returns how far.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceAllNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
                                        const std::byte *x, int64_t first, int64_t from) {
@@ -274,8 +261,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     } else if constexpr (is_short(kRow)) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
       b = ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, b);
-    } else if constexpr (kRow == RowKind::kBeside) {
-      b = ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, b);
+    } else if constexpr (kRow == RowKind::kInTiles) {
+      ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, 0);
+      continue;
     }
     for (; b < args.inner.count; b += kLanes) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);
@@ -297,9 +285,9 @@ template <class T, class Op>
 inline constexpr bool kHasShortRows = kN >= 4 && kIsCommon<T, Op>;
 
 template <class T>
-HWY_INLINE bool AreBeside(const ReduceArgs &args) {
+HWY_INLINE bool AreInTiles(const ReduceArgs &args) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  return args.rows > 1 && bytes <= kMostBeside && args.inner.step == bytes;
+  return args.rows > 1 && bytes <= kMostInTiles && args.inner.step == bytes;
 }
 
 template <class T, class Op>
@@ -312,8 +300,9 @@ void ReduceAnyAlong(const ReduceArgs &args) {
     if (args.rows == 1 && args.n % kLongStep == 0 && args.n <= kMostInGroup) {
       return ReduceRows<RowKind::kWhole, T, Op>(args);
     }
+    // Compensated sums take longer than memory does.
     if constexpr (!Op::kCompensated) {
-      if (AreBeside<T>(args)) return ReduceRows<RowKind::kBeside, T, Op>(args);
+      if (AreInTiles<T>(args)) return ReduceRows<RowKind::kInTiles, T, Op>(args);
     }
   }
   ReduceRows<RowKind::kLong, T, Op>(args);

@@ -9,7 +9,6 @@
 #include <hwy/highway.h>
 
 #include "kernels/convert-inl.h"
-#include "kernels/exact_norms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -145,29 +144,6 @@ struct Hard {
     return hn::MaskFromVec(hn::BitCast(DF(), KeepWords(stay)));
   }
 };
-
-// Which blocks of doubles have a norm that is not below their threshold; NaN survives. `squares` are
-// plain sums of up to kMostInRow squares. Those tell, too, unless they are close: all roundings
-// together are less than kClose, as long as sums are well inside the range of double, between kLeast
-// and kMost. Then norm_of(i) is asked for the norm of block i.
-template <class NormOf>
-HWY_INLINE M StayExactly(V squares, V threshold, const NormOf &norm_of) {
-  const D d;
-  constexpr double kClose = 0x1p-36;
-  constexpr double kLeast = 0x1p-1000;
-  constexpr double kMost = 0x1p1000;
-  const V t = hn::Max(threshold, hn::Zero(d));  // below 0, all stay
-  const V limit = hn::Mul(t, t);
-  const V lower = hn::MulAdd(limit, hn::Set(d, 1 - kClose), hn::Set(d, -kLeast));
-  const V upper = hn::MulAdd(limit, hn::Set(d, 1 + kClose), hn::Set(d, kLeast));
-  const M goes = hn::Lt(squares, hn::Min(lower, hn::Set(d, kMost)));
-  const M stays = hn::Gt(squares, upper);
-  const M known = hn::Or(goes, stays);
-  if (HWY_LIKELY(hn::AllTrue(d, known))) return stays;
-  // What goes is 0 here, below its threshold.
-  const V norms = NormsWhere(hn::Not(known), norm_of);
-  return hn::Or(stays, hn::Not(hn::Lt(norms, threshold)));
-}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace spk

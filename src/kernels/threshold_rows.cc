@@ -1,6 +1,6 @@
 // Thresholding of blocks of one contiguous row each: while a group of rows is written, the next one
-// is read, so that memory is busy both ways all the time. Rows that stay are not written where that
-// is in place.
+// is read, so that memory is busy both ways all the time. Rows of floats and doubles that stay as
+// they are are not written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>
@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/convert-inl.h"
@@ -107,11 +108,9 @@ class Verdicts<Soft, T> {
   }
   // Returns how many rows stay alive.
   template <class L>
-  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold, const RowNorms &norm_of) {
-    if (kExact && HWY_UNLIKELY(!hn::AllTrue(D(), AreExactRoots(norms)))) {
-      const M exact = AreExactRoots(norms);
-      norms = hn::IfThenElse(exact, norms, NormsWhere(hn::Not(exact), norm_of));
-    }
+  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold,
+                           [[maybe_unused]] const RowNorms &norm_of) {
+    if constexpr (kExact) norms = ExactNorms(norms, norm_of);
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
     hn::Store(factors, D(), factor_);
     return CountAlive(factors);
@@ -131,7 +130,8 @@ class Verdicts<Hard, T> {
     return Hard::Measure(squares.sum);
   }
   template <class L>
-  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold, const RowNorms &norm_of) {
+  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold,
+                           [[maybe_unused]] const RowNorms &norm_of) {
     if constexpr (std::is_same_v<T, double>) {
       const M stay = StayExactly(squares, Load(threshold), norm_of);
       hn::Store(KeepWords(stay), DU32(), keep_);
@@ -142,7 +142,7 @@ class Verdicts<Hard, T> {
       return kept.count;
     }
   }
-  // Half of the guesses may be wrong, for which rows of 16 bits have no time to spare.
+  // Processors guess half of these wrong, for which rows of 16 bits have no time to spare.
   HWY_INLINE bool Copies(int64_t i) const { return sizeof(T) >= sizeof(float) && keep_[i] != 0; }
   HWY_INLINE KeptRow<T> operator[](int64_t i) const { return KeptRow<T>(keep_[i]); }
 
@@ -150,7 +150,7 @@ class Verdicts<Hard, T> {
   HWY_ALIGN uint32_t keep_[kN];
 };
 
-// Of doubles, two groups of more elements do not fit in the first cache.
+// Of doubles, the groups of more elements that are at work do not fit in the first cache.
 template <class T>
 inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
                                                                       : kMostInGroup;
@@ -228,7 +228,7 @@ class RowsInTurn {
     const V measures = hn::IfThenElse(hn::FirstN(D(), 1), Verdicts<Op, T>::Measure(Fold(lanes)),
                                       hn::Set(D(), 1.0));
     HWY_ALIGN L limits[kN];
-    std::fill_n(limits, kN, L{2});
+    std::fill_n(limits, kN, std::numeric_limits<L>::infinity());
     limits[0] = threshold;
     return verdict->Judge(op_, measures, limits, Norms(x));
   }
@@ -277,9 +277,7 @@ class RowsInTurn {
                                      const std::byte *next) const {
     const T *from = At(x);
     T *y = To(x);
-    const auto ask = [&](int64_t e) HWY_ATTR {
-      ask_ahead(At(next) + e, kLongStep, {ahead_, near_});
-    };
+    const AskAlong<T> ask{At(next), {ahead_, near_}};
     if (verdict.Copies(0)) {
       CopyRow(from, 1, y, 1, n_);
       return ReadAnd(next, ask);

@@ -293,6 +293,8 @@ std::vector<Structure> structures(int32_t dtype, const std::string &name) {
       {name + " rows 1x4", {matrix(300, 252)}, {{1, 4}}, {}, {1, -1}},
       {name + " tiles 4x4", {matrix(256, 252)}, {{4, 4}}, {}, {1, -1}},
       {name + " tiles 16x16", {matrix(256, 256)}, {{16, 16}}, {}, {}},
+      {name + " tiles 20x24", {matrix(60, 264)}, {{20, 24}}, {}, {}},
+      {name + " tiles 2x24", {matrix(12, 7200)}, {{2, 24}}, {}, {}},
       {name + " columns", {matrix(300, 200)}, {{-1, 1}}, {}, {1, 50}},
       {name + " long columns", {matrix(1500, 37)}, {{-1, 1}}, {}, {1, -1}},
       {name + " input channels",

@@ -455,6 +455,30 @@ static void rows_of_doubles_close_to_inexact_norms(void **state) {
   spk_block_release(block);
 }
 
+/* The longest rows that are read while others are written, and longer ones. */
+static void long_rows_of_doubles(void **state) {
+  (void)state;
+  enum { kMost = 16385, kRows = 3 };
+  static double x[kRows * kMost];
+  double norms[kRows];
+  const int numels[] = {16384, kMost};
+  for (int64_t n = 0; n < COUNT(numels); ++n) {
+    const int64_t numel = numels[n];
+    for (int64_t i = 0; i < kRows * numel; ++i) x[i] = 1 + (double)(i % 1000) / 999;
+    char text[32];
+    snprintf(text, sizeof text, "(%d,%d)", kRows, numels[n]);
+    spk_block *block = blocks_of(SPK_F64, text, DIMS(1, numel));
+    const spk_buffer leaf = {x, kRows * numel, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+    assert_ok(spk_block_norms(NULL, block, &leaf, 1, 2, &F64(norms)));
+    double thresholds[] = {norms[0], nextafter(norms[1], INFINITY), nextafter(norms[2], 0)};
+    assert_ok(spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F64(thresholds), NULL, NULL));
+    for (int64_t i = 0; i < kRows * numel; ++i) {
+      assert_true(x[i] == (i / numel == 1 ? 0 : 1 + (double)(i % 1000) / 999));
+    }
+    spk_block_release(block);
+  }
+}
+
 /* A norm that rounds to 2^512, whose square is infinite, of squares whose sum is finite. */
 static void a_norm_whose_square_overflows(void **state) {
   (void)state;
@@ -510,6 +534,7 @@ int main(void) {
       TEST(norms_beyond_floats),
       TEST(rows_of_doubles),
       TEST(rows_of_doubles_close_to_inexact_norms),
+      TEST(long_rows_of_doubles),
       TEST(a_norm_whose_square_overflows),
       TEST(scores_beside_doubles_are_doubles),
   };

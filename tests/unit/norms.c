@@ -399,48 +399,6 @@ static void blocks_across_short_rows(void **state) {
   }
 }
 
-/* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
- * if blocks were contiguous. */
-static void norms_of_scattered_blocks(void **state) {
-  (void)state;
-  enum { kColumns = 16, kDistance = 100 };
-  float x[4 * kDistance];
-  float norms[kColumns];
-  for (int i = 0; i < COUNT(x); ++i) x[i] = (float)tiny_element(i);
-  for (int size = 2; size <= 4; ++size) {
-    char text[64];
-    snprintf(text, sizeof text, "(%d,%d):(%d,%d)", size, kColumns, kDistance, size);
-    spk_block *block = blocks_of(SPK_F32, text, DIMS(size, 1));
-    assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 1, &F32(norms)));
-    spk_block_release(block);
-    for (int c = 0; c < kColumns; ++c) {
-      double want = 0;
-      for (int i = 0; i < size; ++i) want += fabs(x[i * kDistance + c * size]);
-      assert_f32(norms + c, (float)want);
-    }
-  }
-}
-
-/* The sum of four that is exact before it is rounded only if they are added one after the other. */
-static void few_elements_are_added_in_order(void **state) {
-  (void)state;
-  enum { kBlocks = 24 };
-  float x[kBlocks][4];
-  float norms[kBlocks];
-  for (int b = 0; b < kBlocks; ++b) {
-    x[b][0] = x[b][1] = 0x1p-53f;
-    x[b][2] = 1;
-    x[b][3] = 0x1p-24f;
-  }
-  const spk_buffer leaf = {x, 4 * kBlocks, SPK_F32, SPK_LAYOUT_VIEW, NULL};
-  spk_block *block = blocks_of(SPK_F32, "(24,4)", DIMS(1, 4));
-  assert_ok(spk_block_norms(NULL, block, &leaf, 1, 1, &F32(norms)));
-  spk_block_release(block);
-  for (int b = 0; b < kBlocks; ++b) assert_f32(norms + b, 1 + 0x1p-23f);
-}
-
-/* --- couplings and scopes ------------------------------------------------------------------ */
-
 /* A row of tiles beside each other, of whole numbers. */
 static void check_tiles(int32_t dtype, int high, int wide, int count) {
   enum { kMost = 20 * 130 * 11 };
@@ -492,6 +450,48 @@ static void tiles_of_any_width_and_number(void **state) {
     }
   }
 }
+
+/* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
+ * if blocks were contiguous. */
+static void norms_of_scattered_blocks(void **state) {
+  (void)state;
+  enum { kColumns = 16, kDistance = 100 };
+  float x[4 * kDistance];
+  float norms[kColumns];
+  for (int i = 0; i < COUNT(x); ++i) x[i] = (float)tiny_element(i);
+  for (int size = 2; size <= 4; ++size) {
+    char text[64];
+    snprintf(text, sizeof text, "(%d,%d):(%d,%d)", size, kColumns, kDistance, size);
+    spk_block *block = blocks_of(SPK_F32, text, DIMS(size, 1));
+    assert_ok(spk_block_norms(NULL, block, &F32(x), 1, 1, &F32(norms)));
+    spk_block_release(block);
+    for (int c = 0; c < kColumns; ++c) {
+      double want = 0;
+      for (int i = 0; i < size; ++i) want += fabs(x[i * kDistance + c * size]);
+      assert_f32(norms + c, (float)want);
+    }
+  }
+}
+
+/* The sum of four that is exact before it is rounded only if they are added one after the other. */
+static void few_elements_are_added_in_order(void **state) {
+  (void)state;
+  enum { kBlocks = 24 };
+  float x[kBlocks][4];
+  float norms[kBlocks];
+  for (int b = 0; b < kBlocks; ++b) {
+    x[b][0] = x[b][1] = 0x1p-53f;
+    x[b][2] = 1;
+    x[b][3] = 0x1p-24f;
+  }
+  const spk_buffer leaf = {x, 4 * kBlocks, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_block *block = blocks_of(SPK_F32, "(24,4)", DIMS(1, 4));
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, 1, &F32(norms)));
+  spk_block_release(block);
+  for (int b = 0; b < kBlocks; ++b) assert_f32(norms + b, 1 + 0x1p-23f);
+}
+
+/* --- couplings and scopes ------------------------------------------------------------------ */
 
 static void norms_of_a_coupling_run_over_all_members(void **state) {
   (void)state;

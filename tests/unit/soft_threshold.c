@@ -248,6 +248,44 @@ static void rows_of_doubles(void **state) {
   }
 }
 
+/* Rows of doubles of any bits, the norms of which lie around 2^exponent, in place and into rows at
+ * another distance, where norms are computed as spk_block_norms does. */
+static void rows_of_doubles_by_another_way(void **state) {
+  (void)state;
+  enum { kRows = 40, kNumel = 96, kFar = 100 };
+  static double x[kRows * kNumel];
+  static double apart[kRows * kFar];
+  double norms[kRows];
+  double thresholds[kRows];
+  const spk_soft_options options = without_eps();
+  spk_block *block = blocks_of(SPK_F64, "(40,96)", DIMS(1, kNumel));
+  const int64_t shape[] = {kRows, kNumel};
+  const int64_t stride[] = {kFar, 1};
+  spk_view *view = NULL;
+  assert_ok(spk_view_create(SPK_F64, 2, shape, stride, 0, &view));
+  const spk_buffer into = OWN(apart, SPK_F64, view);
+  uint32_t random = 1;
+  for (int exponent = -1030; exponent <= 1010; exponent += 10) {
+    for (int i = 0; i < kRows * kNumel; ++i) {
+      random = random * 1664525u + 1013904223u;
+      /* Neighbours on either side of where squares are safe. */
+      x[i] = ldexp(1 + random * 0x1p-32, exponent + i / kNumel % 2 * 8);
+    }
+    assert_ok(spk_block_norms(NULL, block, &F64(x), 1, 2, &F64(norms)));
+    for (int r = 0; r < kRows; ++r) thresholds[r] = norms[r] * (r % 3 ? 0.3 : 1);
+    assert_ok(
+        spk_block_soft_threshold(NULL, block, &F64(x), &into, 1, &F64(thresholds), &options, NULL));
+    assert_ok(
+        spk_block_soft_threshold(NULL, block, &F64(x), NULL, 1, &F64(thresholds), &options, NULL));
+    for (int r = 0; r < kRows; ++r) {
+      assert_memory_equal(x + r * kNumel, apart + r * kFar, kNumel * sizeof *x);
+      assert_true((x[r * kNumel] == 0) == (r % 3 == 0));
+    }
+  }
+  spk_view_release(view);
+  spk_block_release(block);
+}
+
 static void a_threshold_of_zero_leaves_blocks_as_they_are(void **state) {
   (void)state;
   float x[] = {0.1f, -0.0f, 1e-45f};
@@ -617,6 +655,7 @@ int main(void) {
       TEST(unusual_elements_among_usual_ones),
       TEST(unusual_pairs_among_usual_ones),
       TEST(rows_of_doubles),
+      TEST(rows_of_doubles_by_another_way),
       TEST(a_threshold_of_zero_leaves_blocks_as_they_are),
       TEST(scale_multiplies_thresholds_by_the_root_of_the_block_size),
       TEST(every_block_has_its_threshold_and_into_its_result),
