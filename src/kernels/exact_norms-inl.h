@@ -76,8 +76,8 @@ HWY_INLINE V ExactNorms(V roots, const NormOf &norm_of) {
 
 // Which rows have a norm that is not below their threshold; NaN survives. `squares` are plain sums
 // of up to kMostInRow squares. Those tell, too, unless they are close: all roundings together,
-// fused or not, are less than kClose, as long as sums are well inside the range of double: between kLeast
-// and kMost. Then norm_of(i) is asked for the norm of row i.
+// fused or not, are less than kClose, as long as sums are well inside the range of double, between
+// kLeast and kMost. Then norm_of(i) is asked for the norm of row i.
 template <class NormOf>
 HWY_INLINE M StayExactly(V squares, V threshold, const NormOf &norm_of) {
   const D d;
