@@ -237,8 +237,8 @@ static void check_rows_of_doubles(int numel, int exponent, bool in_place) {
 static void rows_of_doubles(void **state) {
   (void)state;
   const int numels[] = {44, 64, 100, 128, 256, 300};
-  /* From where 5/4 is no fraction of a subnormal number to the largest norm; squares are in
-   * between, or beyond. */
+  /* From the least numbers of which quarters are numbers, too, to the largest norm; their squares
+   * are in the range of double, or beyond it. */
   const int exponents[] = {-1072, -1022, -512, -451, -449, -400, 0, 400, 447, 451, 511, 1020};
   for (int64_t n = 0; n < COUNT(numels); ++n) {
     for (int64_t e = 0; e < COUNT(exponents); ++e) {
