@@ -350,10 +350,46 @@ HWY_INLINE void StoreDoubles(V v, double *p, int64_t count) {
   for (int64_t i = 0; i < count; ++i) p[i] = values[i];
 }
 
+// Numbers, `step` apart, as lanes. They meet in registers: gathered in memory, they would be waited
+// for.
+template <class DT, class T>
+HWY_INLINE hn::Vec<DT> GatherLanes(DT d, const T *x, int64_t step) {
+  constexpr auto kCount = static_cast<int64_t>(hn::MaxLanes(d));
+  const auto number = [&](int64_t i)
+                          HWY_ATTR { return hn::Set(d, static_cast<hn::TFromD<DT>>(x[i * step])); };
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kCount == 2) {
+    return hn::OddEven(number(1), number(0));
+  } else if constexpr (kCount == 4) {
+    return hn::ConcatUpperLower(d, hn::OddEven(number(3), number(2)),
+                                hn::OddEven(number(1), number(0)));
+  } else if constexpr (kCount == 8) {
+    const hn::Half<DT> half;
+    return hn::Combine(d, GatherLanes(half, x + 4 * step, step), GatherLanes(half, x, step));
+  }
+#endif
+  static_assert(kCount <= 8);
+  return number(0);
+}
+
+HWY_INLINE V LoadApart(const double *x, int64_t step) {
+  return GatherLanes(D(), x, step);
+}
+HWY_INLINE V LoadApart(const float *x, int64_t step) {
+  return hn::PromoteTo(D(), GatherLanes(DF(), x, step));
+}
+template <class T>
+HWY_INLINE V LoadApart(const T *x, int64_t step) {
+  HWY_ALIGN T elements[kN];
+  const auto *words = reinterpret_cast<const uint16_t *>(x);
+  StoreWords(DU32(), GatherLanes(DU32(), words, step), elements);
+  return Load(elements);
+}
+
 // `count` <= kN elements, `step` apart; what fills the register is any number.
 template <class T>
 HWY_INLINE V LoadSome(const T *x, int64_t step, int64_t count) {
-  if (step == 1 && count == kN) return Load(x);
+  if (count == kN) return step == 1 ? Load(x) : LoadApart(x, step);
   HWY_ALIGN T elements[kN] = {};
   for (int64_t i = 0; i < count; ++i) elements[i] = x[i * step];
   return Load(elements);

@@ -85,7 +85,7 @@ HWY_NOINLINE void AddRegister(const ReduceArgs &args, const std::byte *x, int64_
   AddRows<1, T, Op>(args, x, step, count, of, ahead);
 }
 
-// One box. Neighbours that are known to be contiguous are added some registers at a time.
+// One box, some registers of neighbours at a time. kContiguous: nothing is between them.
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t first) {
   const int64_t step = kContiguous ? 1 : args.inner.step / static_cast<int64_t>(sizeof(T));
@@ -98,12 +98,10 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
     const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
     const RowsAhead ahead(args, row, rows, rows_ahead);
     int64_t j = 0;
-    if constexpr (kContiguous) {
-      constexpr int64_t kBlocks = kSideBySide * kN;
-      for (; j + kBlocks <= args.inner.count; j += kBlocks) {
-        AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, 1, kN, {row, rows, first + j},
-                                    ahead);
-      }
+    constexpr int64_t kBlocks = kSideBySide * kN;
+    for (; j + kBlocks <= args.inner.count; j += kBlocks) {
+      AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j},
+                                  ahead);
     }
     for (; j + kN <= args.inner.count; j += kN) {
       AddRegister<T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j}, ahead);
@@ -115,18 +113,20 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
   }
 }
 
-// Few rows, of kCount elements each that lie beside those of the next block: what AddRows would
-// find out for each is known. A block has kRows elements, or if that is 0 args.rows; their places
-// are copied, so that no result that is stored can change them, as far as compilers know. kBeside
-// blocks lie side by side, or if that is 0 args.inner.count.
+// Elements [row, row + some) of blocks, each kCount of which lie beside those of the next block: what
+// AddRows would find out for each is known. With kRows > 0 blocks have no others. The elements'
+// places are copied, so that no result that is stored can change them, as far as compilers know.
+// kBeside blocks lie side by side, or if that is 0 args.inner.count.
 template <int64_t kCount, int64_t kRows, int64_t kBeside, class T, class Op>
-HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
+HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   static_assert(kBeside % kN == 0);
   const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
   constexpr int64_t kMost = kRows > 0 ? kRows : kCount * kRowsAtOnce;
-  const int64_t rows = kRows > 0 ? kRows : args.rows;
+  const int64_t rows = kRows > 0 ? kRows : some;
+  const bool is_first = kRows > 0 || row == 0;
+  const bool is_last = kRows > 0 || row + rows == args.rows;
   int64_t offset[kMost];
-  std::copy_n(args.row, rows, offset);
+  std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
@@ -135,22 +135,42 @@ HWY_INLINE void ReduceFewRows(const ReduceArgs &given) {
     const int64_t first = o * args.outer.out;
     int64_t j = 0;
     for (; j + kN <= beside; j += kN, x += kN * args.inner.step) {
+      const int64_t at = first + j;
       Accumulator<Op> acc;
-      if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + first + j);
+      if (!is_first) {
+        acc.sum = hn::LoadU(d, args.sum + at);
+        if constexpr (Op::kCompensated) acc.error = hn::LoadU(d, args.error + at);
+      }
+      if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + at);
       for (int64_t r = 0; r < rows; r += kCount) {
         prefetch_far(x + offset[r], args.soon);
         V element[kCount];
         LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);
         for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);
       }
-      TakeRoot(args, &acc);
-      StoreResults(args, acc, first + j, kN);
+      if (is_last) TakeRoot(args, &acc);
+      StoreResults(args, acc, at, kN);
     }
     if (j < beside) {
       const int64_t step = args.inner.step / static_cast<int64_t>(sizeof(T));
-      AddRegister<T, Op>(args, x, step, beside - j, {0, rows, first + j},
-                         RowsAhead(args, 0, rows, rows));
+      AddRegister<T, Op>(args, x, step, beside - j, {row, rows, first + j},
+                         RowsAhead(args, row, rows, rows));
     }
+  }
+}
+
+// Blocks of kRows elements, or if that is 0 of up to kCount * kRowsAtOnce.
+template <int64_t kCount, int64_t kRows, int64_t kBeside, class T, class Op>
+HWY_INLINE void ReduceFewRows(const ReduceArgs &args) {
+  AddFewRows<kCount, kRows, kBeside, T, Op>(args, 0, args.rows);
+}
+
+// Blocks of any number of rows of kCount elements, some rows at a time.
+template <int64_t kCount, class T, class Op>
+HWY_INLINE void ReduceTinyRows(const ReduceArgs &args) {
+  constexpr int64_t kAtOnce = kCount * kRowsAtOnce;
+  for (int64_t row = 0; row < args.rows; row += kAtOnce) {
+    AddFewRows<kCount, 0, 0, T, Op>(args, row, HWY_MIN(args.rows - row, kAtOnce));
   }
 }
 
@@ -175,12 +195,8 @@ HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
     }
     // Narrower registers would gain little.
     if constexpr (kN >= 4) {
-      if (args.n == 2 && args.rows <= 2 * kRowsAtOnce) {
-        return ReduceFewRows<2, 0, 0, T, Op>(args);
-      }
-      if (args.n == 4 && args.rows <= 4 * kRowsAtOnce) {
-        return ReduceFewRows<4, 0, 0, T, Op>(args);
-      }
+      if (args.n == 2) return ReduceTinyRows<2, T, Op>(args);
+      if (args.n == 4) return ReduceTinyRows<4, T, Op>(args);
     }
     if (contiguous) return ReduceBoxes<true, T, Op>(args);
   }

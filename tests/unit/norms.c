@@ -378,7 +378,7 @@ static void blocks_with_rows_of_a_few_elements(void **state) {
   const int counts[] = {1, 7, 8, 45, 300};
   for (int d = 0; d < COUNT(dtypes); ++d) {
     for (int h = 0; h < COUNT(heights); ++h) {
-      for (int wide = 2; wide <= 5; ++wide) {
+      for (int wide = 2; wide <= 7; ++wide) {
         for (int c = 0; c < COUNT(counts); ++c) {
           check_tiny(dtypes[d], heights[h], wide, 1, counts[c]);
           check_tiny(dtypes[d], heights[h], wide, 3, counts[c] / 3 + 1);
