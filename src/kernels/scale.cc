@@ -187,7 +187,8 @@ class PickedRows {
          row += kFactors<P>, x += kRegister * n_, y += kRegister * n_) {
       const auto factors = hn::LoadU(d, factor + row);
       // Rows times 1 keep the bits of NaN.
-      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1))))) {
+      const bool some_stay = !hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1)));
+      if (HWY_UNLIKELY(some_stay && (HaveNaN<kGroups, T>(args, x)))) {
         for (int64_t g = 0; g < kGroups; ++g) {
           ScaleTinyRows<T, P>(At<T>(x + g * args.x_group), At<T>(y + g * args.y_group), n_,
                               kFactors<P>, factor + row, 1, args.soon);
@@ -218,6 +219,17 @@ class PickedRows {
   template <class T>
   static HWY_INLINE T *At(std::byte *p) {
     return reinterpret_cast<T *>(p);
+  }
+
+  // Is a NaN in kFactors rows of any of the groups?
+  template <int64_t kGroups, class T>
+  HWY_INLINE bool HaveNaN(const ScaleArgs &args, const std::byte *x) const {
+    bool any = false;
+    for (int64_t g = 0; g < kGroups; ++g) {
+      const T *from = At<T>(x + g * args.x_group);
+      for (int64_t k = 0; k < n_; ++k) any |= HasNaN<kFactors<P>>(from + k * kFactors<P>);
+    }
+    return any;
   }
 
   int64_t n_;

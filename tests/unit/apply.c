@@ -258,6 +258,37 @@ static void multiplied_by_one_is_untouched(void **state) {
   }
 }
 
+/* Rows of a few elements, some of them times 1, with signalling NaNs in some of those. */
+static void ones_among_other_multipliers(void **state) {
+  (void)state;
+  enum { kRows = 43, kMostInRow = 7 };
+  const uint32_t nan = 0x7f800001;
+  const float factors_of[] = {1, 0.5f, 2, 1, -0.25f};
+  for (int n = 1; n <= kMostInRow; ++n) {
+    for (int every = 1; every <= kRows; every += 6) { /* which rows times 1 have a NaN */
+      uint32_t x[kRows * kMostInRow];
+      uint32_t want[kRows * kMostInRow];
+      float factors[kRows];
+      for (int r = 0; r < kRows; ++r) {
+        factors[r] = factors_of[r % COUNT(factors_of)];
+        const bool has_nan = factors[r] == 1 && r % every == every - 1;
+        for (int i = 0; i < n; ++i) {
+          const float number = (float)(i + 1 + r * 3);
+          x[r * n + i] = has_nan && i == r % n ? nan : bits_of(number);
+          want[r * n + i] = has_nan && i == r % n ? nan : bits_of(number * factors[r]);
+        }
+      }
+      char view[32];
+      snprintf(view, sizeof view, "(%d)", kRows * n);
+      spk_block *block = blocks_of(SPK_F32, view, DIMS(n));
+      const spk_buffer leaf = {x, kRows * n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+      assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &F32(factors)));
+      assert_memory_equal(x, want, (size_t)(kRows * n) * sizeof *x);
+      spk_block_release(block);
+    }
+  }
+}
+
 /* 9 copies of a number times a factor: in blocks of one, in one block, and with gaps between. The
  * four are one number, or the test fails. */
 enum { kCopies = 9 };
@@ -604,6 +635,7 @@ int main(void) {
       TEST(multipliers_may_have_any_float_dtype),
       TEST(multiplied_by_zero_is_plus_zero),
       TEST(multiplied_by_one_is_untouched),
+      TEST(ones_among_other_multipliers),
       TEST(f16_products_are_rounded_once_to_even),
       TEST(bf16_products_are_rounded_once_to_even),
       TEST(nan_times_a_number_stays_nan),
