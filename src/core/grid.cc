@@ -144,19 +144,16 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     // This fixes the order of sums, so it depends on the layout of the leaf alone.
     made.along = block.numblk == 1 || made.run >= kAlongElements;
   }
-  if (is_visited_once(grid, visits)) {
-    grid.tile_elements = streamed_elements(grid.numblk() * grid.numel_per_block);
-  }
+  if (is_visited_once(grid, visits)) grid.tile_elements = grid.streamed_elements();
   if (!grid.is_deep()) plan_tiles(&grid, memory);
   return grid;
 }
 
 }  // namespace
 
-int64_t streamed_elements(int64_t numel) {
+int64_t streamed_elements(int64_t numel, int64_t at_most) {
   constexpr int64_t kLeastTiles = 64;  // there are threads to keep busy
-  constexpr int64_t kMost = int64_t{1} << 15;
-  return std::clamp(numel / kLeastTiles, kTileElements, kMost);
+  return std::clamp(numel / kLeastTiles, kTileElements, at_most);
 }
 
 Tiling::Tiling(const Extents &shape, const Extents &step, int64_t weight, int64_t budget)
@@ -210,10 +207,22 @@ Tiling Grid::tiles() const {
                 least);
 }
 
+int64_t Grid::streamed_elements() const {
+  constexpr int64_t kMost = int64_t{1} << 15;
+  constexpr int64_t kBeside = 64;  // tiles whose rows, side by side, are long
+  const bool is_short = leaves[0].has_short_rows();
+  const int64_t at_most = is_short ? std::max(kMost, kBeside * numel_per_block) : kMost;
+  return spk::streamed_elements(numblk() * numel_per_block, at_most);
+}
+
 void GridLeaf::plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory) {
   reduce = plan_reduction(*this, boxes.extent(), local, Rect::whole(block), memory);
   ahead = boxes.stride(grid_x);
   soon = is_gapless(*this, boxes.extent()) ? kFar : ahead;
+}
+
+bool GridLeaf::has_short_rows() const {
+  return along && run < numel() && run * size_of(dtype) <= kMostInTileRow;
 }
 
 bool GridLeaf::has_ragged_rows() const {

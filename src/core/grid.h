@@ -17,7 +17,7 @@ namespace spk {
 inline constexpr int64_t kTileElements = int64_t{1} << 13;
 // The same where each of `numel` elements is visited once: larger, because between tiles memory is
 // idle.
-int64_t streamed_elements(int64_t numel);
+int64_t streamed_elements(int64_t numel, int64_t at_most = int64_t{1} << 15);
 // What a block costs at least, in elements: its score and factor are doubles, and want cache too.
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
@@ -81,6 +81,8 @@ struct GridLeaf {
 
   int64_t numel() const { return block.product(); }
   bool has_long_rows() const { return run >= kLongRun; }
+  // Are blocks tiles of several rows that are too short to be streams?
+  bool has_short_rows() const;
   // Do short rows begin anywhere in a cache line, which neighbouring blocks then share? So do those
   // of a convolution's input channels.
   bool has_ragged_rows() const;
@@ -108,6 +110,8 @@ struct Grid {
   // the data or, with what threads need beside it, 1 MiB for each of them.
   bool is_better_by_leaf(int64_t threads) const;
   Tiling tiles() const;
+  // About as many elements are in a box whose elements are visited once.
+  int64_t streamed_elements() const;
 };
 
 // Where the leaves of a block or scope are read and written. `into` may be empty: in place.

@@ -70,14 +70,15 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
   }
   if (values.is_deep()) return hard_threshold_deep(call, grid, values, given, tally);
   const Kernels &kernels = call.kernels();
-  const RectThresholds how = {kernels.drop_across, kernels.drop_along, kernels.drop_rows, given};
+  const RectThresholds how = {kernels.drop_across, kernels.drop_along, kernels.drop_rows,
+                              kernels.drop_tiles, given};
   const bool own_values = &grid == &values;
-  const Tiling tiles = own_values ? threshold_tiles(grid, how) : values.tiles();
-  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-    const Rect tile = tiles[i];
+  const Tiling boxes = own_values ? threshold_boxes(grid, how) : values.tiles();
+  call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
+    const Rect box = boxes[i];
     int64_t kept = 0;
-    if (!own_values || !threshold_rect(kernels, scratch, grid, tile, how, &kept)) {
-      kept = hard_threshold_rect(kernels, scratch, grid, values, tile, given);
+    if (!own_values || !threshold_rect(kernels, scratch, grid, box, how, &kept)) {
+      kept = hard_threshold_rect(kernels, scratch, grid, values, box, given);
     }
     tally->achieved += kept;
   });

@@ -57,12 +57,16 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
   }
   if (grid.is_deep()) return soft_threshold_deep(call, grid, thresholds, options, tally);
   const Kernels &kernels = call.kernels();
-  const RectThresholds how = {kernels.shrink_across,   kernels.shrink_along,
-                              kernels.shrink_rows,     thresholds,
-                              options.threshold_scale, options.eps};
-  const Tiling tiles = threshold_tiles(grid, how);
-  call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
-    tally->achieved += soft_threshold_rect(kernels, scratch, grid, tiles[i], how);
+  const RectThresholds how = {kernels.shrink_across,
+                              kernels.shrink_along,
+                              kernels.shrink_rows,
+                              kernels.shrink_tiles,
+                              thresholds,
+                              options.threshold_scale,
+                              options.eps};
+  const Tiling boxes = threshold_boxes(grid, how);
+  call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
+    tally->achieved += soft_threshold_rect(kernels, scratch, grid, boxes[i], how);
   });
 }
 

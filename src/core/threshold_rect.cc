@@ -25,9 +25,15 @@ bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
   return !leaf.along && plan.n > 1 && plan.n == plan.rows;
 }
 
+// Are blocks tiles that kernels take?
+bool are_tiles(const GridLeaf &leaf) {
+  const bool has_length = leaf.run == kLanes || leaf.run == 2 * kLanes || leaf.run >= kLeastInRow;
+  return leaf.has_short_rows() && has_length && leaf.numel() * size_of(leaf.dtype) <= kMostInTile;
+}
+
 ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,
                            bool doubles) {
-  const auto *along = are_single_rows(leaf) ? how.rows : how.along;
+  const auto *along = are_single_rows(leaf) ? how.rows : are_tiles(leaf) ? how.tiles : how.along;
   const bool is_row = leaf.along || are_tiny_rows(leaf, plan);
   return (is_row ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
@@ -41,7 +47,9 @@ bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
   if (!leaf.along) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }
-  if (plan.rows != 1 || plan.step != 1) return false;
+  if (plan.step != 1) return false;
+  if (are_tiles(leaf)) return plan.n == leaf.run && inner.step[0] == plan.n * size;
+  if (plan.rows != 1) return false;
   if (are_single_rows(leaf)) return true;
   const bool is_short = plan.n >= kLanes && plan.n <= kMostAlong;
   return is_short && inner.step[0] == plan.n * size && inner.extent >= kLanes;
@@ -86,14 +94,13 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 
 }  // namespace
 
-Tiling threshold_tiles(const Grid &grid, const RectThresholds &how) {
+Tiling threshold_boxes(const Grid &grid, const RectThresholds &how) {
   const GridLeaf &leaf = grid.leaves[0];
-  const bool in_one_go = is_suitable(grid) && are_single_rows(leaf) &&
+  const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(leaf)) &&
                          kernel_for(how, leaf, leaf.reduce, false) &&
                          is_suitable(leaf, leaf.reduce);
   if (!in_one_go) return grid.tiles();
-  return Tiling(grid.shape, leaf.grid_x, grid.numel_per_block,
-                streamed_elements(grid.numblk() * grid.numel_per_block));
+  return Tiling(grid.shape, leaf.grid_x, grid.numel_per_block, grid.streamed_elements());
 }
 
 bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,

@@ -1,5 +1,5 @@
-// Thresholding of a box of blocks in one go: small ones, and those that are one row, are judged and
-// written while neighbours are read.
+// Thresholding of a box of blocks in one go: small ones, those that are one row, and tiles of short
+// rows are judged and written while neighbours are read.
 #pragma once
 
 #include "core/tile.h"
@@ -11,14 +11,15 @@ struct RectThresholds {
   const ThresholdKernel (*across)[2];  // Kernels::shrink_across, drop_across
   const ThresholdKernel (*along)[2];   // Kernels::shrink_along, drop_along
   const ThresholdKernel (*rows)[2];    // Kernels::shrink_rows, drop_rows
+  const ThresholdKernel (*tiles)[2];   // Kernels::shrink_tiles, drop_tiles
   const GridArray &array;
   double scale = 1.0;  // of soft thresholding
   double eps = 0.0;    // of soft thresholding
 };
 
-// The boxes that a grid is thresholded in. Those of long rows hold more of them than tiles do: only
-// within a box is a row read while another one is written.
-Tiling threshold_tiles(const Grid &grid, const RectThresholds &how);
+// The boxes that a grid is thresholded in. Those of long rows and of tiles hold more of them than
+// Grid::tiles: only within a box is one read while another one is written.
+Tiling threshold_boxes(const Grid &grid, const RectThresholds &how);
 
 // Sets `alive` to how many blocks stay alive. Returns false, and does nothing, where the layout or
 // the score dtype wants norms first.

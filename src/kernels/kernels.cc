@@ -34,6 +34,7 @@ const Kernels *make_table() {
   fill_threshold_along(table);
   fill_threshold_elements(table);
   fill_threshold_rows(table);
+  fill_threshold_tiles(table);
   return table;
 }
 

@@ -106,6 +106,12 @@ inline constexpr int64_t kMostAlong = 15;
 // Blocks of one row of at least and at most so many elements are read while others are written.
 inline constexpr int64_t kLeastInRow = 32;
 inline constexpr int64_t kMostInRow = int64_t{1} << 14;
+// Rows of tiles of so many bytes are too short to be streams: tile after tile, they are read half
+// as fast as with those of the tiles beside them.
+inline constexpr int64_t kMostInTileRow = 512;
+// Tiles of up to so many bytes, with rows of kLanes, 2 * kLanes, or from kLeastInRow elements to
+// kMostInTileRow bytes, are read while others are written.
+inline constexpr int64_t kMostInTile = int64_t{1} << 14;
 
 // Thresholding of such blocks.
 struct ThresholdArgs {
@@ -334,7 +340,7 @@ struct Kernels {
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Soft and hard thresholding of blocks by Euclidean norms, which hard thresholding rounds to the
   // score dtype; NULL where registers hold one double, and along rows where they hold fewer than
-  // four. Of f64 there are the *_rows alone, and shrink_rows of f32 and f64 alone.
+  // four. Of f64 there are the *_rows alone; shrink_rows of f32 and f64 alone; shrink_tiles of f32.
   // They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
@@ -342,6 +348,8 @@ struct Kernels {
   ThresholdKernel drop_along[kDtypes][2];
   ThresholdKernel shrink_rows[kDtypes][2];
   ThresholdKernel drop_rows[kDtypes][2];
+  ThresholdKernel shrink_tiles[kDtypes][2];
+  ThresholdKernel drop_tiles[kDtypes][2];
   // Thresholds, given in `factors` and scaled, to what blocks of these norms are multiplied by.
   // Returns how many are not 0.
   int64_t (*shrink)(const double *norms, int64_t n, double threshold_scale, double eps,

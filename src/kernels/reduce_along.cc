@@ -22,14 +22,10 @@ enum class RowKind {
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
   kWhole,     // of a multiple of kLongStep, up to kMostInGroup, and the only one of its block
-  kInTiles,   // of more, up to kMostInTiles bytes, several a block, next to its neighbours'
+  kInTiles,   // of more, up to kMostInTileRow bytes, several a block, next to its neighbours'
   kLong,      // of others that are long
   kGathered,  // of fewer elements, or not contiguous
 };
-
-// Rows of so many bytes are too short to be streams: tile after tile, they are read half as fast as
-// with those of the tiles beside them.
-inline constexpr int64_t kMostInTiles = 512;
 
 constexpr bool is_short(RowKind kind) {
   return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween;
@@ -287,7 +283,7 @@ inline constexpr bool kHasShortRows = kN >= 4 && kIsCommon<T, Op>;
 template <class T>
 HWY_INLINE bool AreInTiles(const ReduceArgs &args) {
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  return args.rows > 1 && bytes <= kMostInTiles && args.inner.step == bytes;
+  return args.rows > 1 && bytes <= kMostInTileRow && args.inner.step == bytes;
 }
 
 template <class T, class Op>

@@ -27,5 +27,6 @@ void fill_threshold_across(Kernels *table);
 void fill_threshold_along(Kernels *table);
 void fill_threshold_elements(Kernels *table);
 void fill_threshold_rows(Kernels *table);
+void fill_threshold_tiles(Kernels *table);
 
 }  // namespace spk

@@ -7,148 +7,20 @@
 // foreach_target first
 #include <hwy/highway.h>
 
-#include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/convert-inl.h"
-#include "kernels/exact_norms-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
-#include "kernels/scale-inl.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
+#include "kernels/verdicts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
-
-// What is written of a row that is multiplied.
-template <class T>
-class ShrunkRow {
- public:
-  explicit HWY_INLINE ShrunkRow(double factor)
-      : factor_(factor), f_(hn::Set(D(), factor)), alive_(hn::Ne(f_, hn::Zero(D()))) {}
-
-  // The first kLongStep elements from x on.
-  HWY_INLINE void Step(const T *x, T *y) const {
-    for (int64_t i = 0; i < kLongStep; i += kN) {
-      Store(hn::IfThenElseZero(alive_, hn::Mul(Load(x + i), f_)), y + i);
-    }
-  }
-  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
-    ScaleRun<T, Product>(x, y, n, factor_, 0);
-  }
-
- private:
-  double factor_;
-  V f_;
-  M alive_;
-};
-
-// What is written of a row that stays or goes.
-template <class T>
-class KeptRow {
- public:
-  // All bits for a row that stays.
-  explicit HWY_INLINE KeptRow(uint32_t keep)
-      : keep_(hn::Set(DW(), static_cast<Word>(static_cast<int32_t>(keep)))) {}
-
-  HWY_INLINE void Step(const T *x, T *y) const {
-    for (int64_t i = 0; i < kLongStep; i += kWords) Mask(x + i, y + i);
-  }
-  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
-    int64_t i = 0;
-    const auto last = hn::And(keep_, Words(x + n - kWords));
-    for (; i + kWords < n; i += kWords) Mask(x + i, y + i);
-    hn::StoreU(last, DW(), reinterpret_cast<Word *>(y + n - kWords));
-  }
-
- private:
-  using Word = hwy::UnsignedFromSize<sizeof(T)>;
-  using DW = hn::CappedTag<Word, 16>;  // no more than the rest of a row
-  static constexpr auto kWords = static_cast<int64_t>(hn::MaxLanes(DW()));
-
-  static HWY_INLINE hn::Vec<DW> Words(const T *x) {
-    return hn::LoadU(DW(), reinterpret_cast<const Word *>(x));
-  }
-  HWY_INLINE void Mask(const T *x, T *y) const {
-    hn::StoreU(hn::And(keep_, Words(x)), DW(), reinterpret_cast<Word *>(y));
-  }
-
-  hn::Vec<DW> keep_;
-};
-
-// The norm of row i of some rows of doubles.
-struct RowNorms {
-  const std::byte *x;
-  int64_t n, step;
-
-  double operator()(int64_t i) const {
-    return ExactNorm(reinterpret_cast<const double *>(x + i * step), n);
-  }
-};
-
-// What each of kN rows is told: by the sums of their squares, and where those do not tell, by the
-// norms of doubles.
-template <class Op, class T>
-class Verdicts;
-template <class T>
-class Verdicts<Soft, T> {
- public:
-  static constexpr bool kExact = std::is_same_v<T, double>;
-  using Sum = std::conditional_t<kExact, SumSquaresExact, SumSquares>;
-
-  // What is judged.
-  static HWY_INLINE V Measure(const Accumulator<Sum> &squares) {
-    if constexpr (kExact) return ExactRoot(squares.sum, squares.error);
-    return Soft::Measure(squares.sum);
-  }
-  // Returns how many rows stay alive.
-  template <class L>
-  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold,
-                           [[maybe_unused]] const RowNorms &norm_of) {
-    if constexpr (kExact) norms = ExactNorms(norms, norm_of);
-    const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
-    hn::Store(factors, D(), factor_);
-    return CountAlive(factors);
-  }
-  HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
-  HWY_INLINE ShrunkRow<T> operator[](int64_t i) const { return ShrunkRow<T>(factor_[i]); }
-
- private:
-  HWY_ALIGN double factor_[kN];
-};
-template <class T>
-class Verdicts<Hard, T> {
- public:
-  using Sum = SumSquares;
-
-  static HWY_INLINE V Measure(const Accumulator<Sum> &squares) {
-    return Hard::Measure(squares.sum);
-  }
-  template <class L>
-  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold,
-                           [[maybe_unused]] const RowNorms &norm_of) {
-    if constexpr (std::is_same_v<T, double>) {
-      const M stay = StayExactly(squares, Load(threshold), norm_of);
-      hn::Store(KeepWords(stay), DU32(), keep_);
-      return static_cast<int64_t>(hn::CountTrue(D(), stay));
-    } else {
-      const Hard::Kept kept = Hard::Judge(squares, threshold);
-      hn::Store(kept.words, DU32(), keep_);
-      return kept.count;
-    }
-  }
-  // Processors guess half of these wrong, for which rows of 16 bits have no time to spare.
-  HWY_INLINE bool Copies(int64_t i) const { return sizeof(T) >= sizeof(float) && keep_[i] != 0; }
-  HWY_INLINE KeptRow<T> operator[](int64_t i) const { return KeptRow<T>(keep_[i]); }
-
- private:
-  HWY_ALIGN uint32_t keep_[kN];
-};
 
 // Of doubles, the groups of more elements that are at work do not fit in the first cache.
 template <class T>
@@ -207,9 +79,6 @@ class RowsInTurn {
  private:
   using Sum = typename Verdicts<Op, T>::Sum;
 
-  // Elements behind the last step are written by registers that overlap: they must fill one.
-  static constexpr int64_t kLeastRest = 16;
-
   // What is read soon is asked for so many rows before. Groups ask from the row that they write,
   // which is two groups behind the one that they read.
   HWY_INLINE int64_t RowsAhead() const {
@@ -219,18 +88,12 @@ class RowsInTurn {
 
   HWY_INLINE RowNorms Norms(const std::byte *x) const { return {x, n_, step_}; }
 
-  // The other lanes have a measure of 1, below their thresholds, and are not counted.
   template <class L>
   HWY_INLINE int64_t JudgeOne(const std::byte *x, const Lanes<Sum> &row, L threshold,
                               Verdicts<Op, T> *verdict) const {
     Lanes<Sum> lanes[kN];
     lanes[0] = row;
-    const V measures = hn::IfThenElse(hn::FirstN(D(), 1), Verdicts<Op, T>::Measure(Fold(lanes)),
-                                      hn::Set(D(), 1.0));
-    HWY_ALIGN L limits[kN];
-    std::fill_n(limits, kN, std::numeric_limits<L>::infinity());
-    limits[0] = threshold;
-    return verdict->Judge(op_, measures, limits, Norms(x));
+    return JudgeSome(op_, Verdicts<Op, T>::Measure(Fold(lanes)), &threshold, 1, Norms(x), verdict);
   }
 
   HWY_INLINE Lanes<Sum> Read(const std::byte *x) const {
@@ -268,7 +131,7 @@ class RowsInTurn {
     const auto row = verdicts[i];
     for (int64_t e = 0; e < in_steps_; e += kLongStep) {
       for (int64_t at = e; at < e + kLongStep; at += kLineOf<T>) prefetch_far(from + at, ahead_);
-      row.Step(from + e, y + e);
+      row.Write(from + e, y + e, kLongStep);
     }
     WriteRest(row, from, y);
   }
@@ -285,7 +148,7 @@ class RowsInTurn {
     const auto row = verdict[0];
     const Lanes<Sum> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
       ask(e);
-      if (kWhole || e < in_steps_) row.Step(from + e, y + e);
+      if (kWhole || e < in_steps_) row.Write(from + e, y + e, kLongStep);
     });
     WriteRest(row, from, y);
     return lanes;

@@ -1,6 +1,6 @@
 /* Blocks that are thresholded while they are near: small ones whose elements lie in different rows,
- * neighbours side by side, and those that are one row each. Their norms are integers, so that all
- * results are known exactly. */
+ * neighbours side by side, those that are one row each, and tiles of short rows. Their norms are
+ * integers, so that all results are known exactly. */
 #include "support.h"
 
 enum {
@@ -11,8 +11,9 @@ enum {
   kMostLong = 44, /* blocks of longer rows, side by side */
   kHigh = 41,     /* blocks of longer rows, with gaps between them */
   kTwice = 2,
-  kGap = 5, /* elements between rows of blocks, unless blocks are stacked */
-  kNumel = kTwice * (kLongest * kMostLong + kGap)
+  kGap = 5, /* elements between rows of blocks, unless blocks are columns */
+  kTallest = 60,
+  kNumel = kTwice * (kLongest * kMostLong + kTallest * kGap)
 };
 
 /* sum kUnit[size - 1][i]^2 = kNorm[size - 1]^2. */
@@ -36,10 +37,10 @@ static int unit_of(int size, int i, int *norm) {
   return i == size - 1 ? last : 1;
 }
 
-/* `high` rows of `wide` blocks of `size` elements. What is done to block c goes by c. */
+/* `high` rows of `wide` blocks of `size` elements in `rows` rows. What is done to block c goes by
+ * c. */
 typedef struct {
-  int size, high, wide;
-  bool stacked;
+  int size, rows, high, wide;
   int32_t dtype;
   double x[kNumel];
   double thresholds[kTwice * kMostWide];
@@ -59,19 +60,22 @@ static double share_of(what w) {
   return w == kAllGone ? INFINITY : shares[w];
 }
 
+static int in_row(const problem *p) {
+  return p->size / p->rows;
+}
+
 static int row_length(const problem *p) {
-  return p->stacked ? p->wide : p->wide * p->size + kGap;
+  return p->wide * in_row(p) + (in_row(p) == 1 ? 0 : kGap);
 }
 
 static int count_of(const problem *p) {
-  return row_length(p) * p->high * (p->stacked ? p->size : 1);
+  return row_length(p) * p->rows * p->high;
 }
 
 static double *element(double *x, const problem *p, int block, int i) {
-  const int upper = block / p->wide;
-  const int column = block % p->wide;
-  if (p->stacked) return x + (upper * p->size + i) * p->wide + column;
-  return x + upper * row_length(p) + column * p->size + i;
+  const int row = block / p->wide * p->rows + i / in_row(p);
+  const int column = block % p->wide * in_row(p) + i % in_row(p);
+  return x + row * row_length(p) + column;
 }
 
 /* Elements of longer rows have no bits left. */
@@ -136,12 +140,9 @@ static int64_t expect(const problem *p, bool soft, double *expected) {
 
 static spk_block *blocks_for(const problem *p) {
   char text[64];
-  if (p->stacked) {
-    snprintf(text, sizeof text, "(%d,%d)", p->high * p->size, p->wide);
-    return blocks_of(p->dtype, text, DIMS(p->size, 1));
-  }
-  snprintf(text, sizeof text, "(%d,%d):(%d,1)", p->high, p->wide * p->size, row_length(p));
-  return blocks_of(p->dtype, text, DIMS(1, p->size));
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", p->high * p->rows, p->wide * in_row(p),
+           row_length(p));
+  return blocks_of(p->dtype, text, DIMS(p->rows, in_row(p)));
 }
 
 /* Thresholds as they were computed, or as floats. */
@@ -180,14 +181,14 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   if (!in_place) assert_memory_equal(x, before, bytes);
 }
 
-static void check_size(int size, int high, int wide, bool stacked, bool soft) {
+static void check_size(int size, int rows, int high, int wide, bool soft) {
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
   for (int d = 0; d < COUNT(dtypes); ++d) {
     static problem p;
     p.size = size;
+    p.rows = rows;
     p.high = high;
     p.wide = wide;
-    p.stacked = stacked;
     p.dtype = dtypes[d];
     make_problem(&p);
     check(&p, soft, true, false);
@@ -199,7 +200,8 @@ static void check_size(int size, int high, int wide, bool stacked, bool soft) {
 static void check_sizes(int first, int last, bool stacked, bool soft) {
   const int wides[] = {8, 16, 40, 44, 3, kMostWide}; /* whole groups of 8, and not */
   for (int size = first; size <= last; ++size) {
-    for (int w = 0; w < COUNT(wides); ++w) check_size(size, kTwice, wides[w], stacked, soft);
+    const int rows = stacked ? size : 1;
+    for (int w = 0; w < COUNT(wides); ++w) check_size(size, rows, kTwice, wides[w], soft);
   }
 }
 
@@ -208,8 +210,21 @@ static void check_longer_rows(bool soft) {
   const int sizes[] = {32, 33, 47, 48, 63, 64, 100, 128, 161, 256, 257, 300, 480, kLongest};
   const int wides[] = {1, 3, 8, 21, kMostLong};
   for (int s = 0; s < COUNT(sizes); ++s) {
-    for (int w = 0; w < COUNT(wides); ++w) check_size(sizes[s], kTwice, wides[w], false, soft);
-    check_size(sizes[s], kHigh, 1, false, soft);
+    for (int w = 0; w < COUNT(wides); ++w) check_size(sizes[s], 1, kTwice, wides[w], soft);
+    check_size(sizes[s], 1, kHigh, 1, soft);
+  }
+}
+
+/* Lengths of rows that are taken together and one by one, whole steps of 32 elements and not. Norms of
+ * up to 510 elements have no more bits than a bf16. */
+static void check_tiles(bool soft) {
+  const int rows[] = {2, 5, kTallest, 2, 16, 30, 2, 15, 7, 9, 7, 2, 5, 2, 3};
+  const int lengths[] = {8, 8, 8, 16, 16, 16, 32, 32, 33, 36, 64, 96, 100, 128, 128};
+  const int wides[] = {1, 3, 8, 21, kMostLong};
+  for (int t = 0; t < COUNT(rows); ++t) {
+    for (int w = 0; w < COUNT(wides); ++w) {
+      check_size(rows[t] * lengths[t], rows[t], kTwice, wides[w], soft);
+    }
   }
 }
 
@@ -303,6 +318,16 @@ static void soft_thresholds_of_longer_rows(void **state) {
   check_longer_rows(true);
 }
 
+static void soft_thresholds_of_tiles(void **state) {
+  (void)state;
+  check_tiles(true);
+}
+
+static void hard_thresholds_of_tiles(void **state) {
+  (void)state;
+  check_tiles(false);
+}
+
 static void hard_thresholds_of_longer_rows(void **state) {
   (void)state;
   check_longer_rows(false);
@@ -318,6 +343,8 @@ int main(void) {
       TEST(more_rows_than_one_box_holds),
       TEST(soft_thresholds_of_longer_rows),
       TEST(hard_thresholds_of_longer_rows),
+      TEST(soft_thresholds_of_tiles),
+      TEST(hard_thresholds_of_tiles),
   };
   return exit_code(cmocka_run_group_tests_name("small_blocks", tests, NULL, NULL));
 }

@@ -1,0 +1,198 @@
+// Thresholding of tiles, blocks of several short rows that lie beside those of their neighbours:
+// while some tiles are written row by row, the next ones are read, so that memory is busy both ways
+// all the time. Tiles of floats that stay as they are are not written in place.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/threshold_tiles.cc"
+#include <hwy/foreach_target.h>
+// foreach_target first
+#include <hwy/highway.h>
+
+#include "kernels/convert-inl.h"
+#include "kernels/fold-inl.h"
+#include "kernels/kernels.h"
+#include "kernels/prefetch.h"
+#include "kernels/rows-inl.h"
+#include "kernels/shrink-inl.h"
+#include "kernels/tables.h"
+#include "kernels/verdicts-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Tiles whose rows have kLength elements, or for 0 any number from kLongStep on.
+template <int64_t kLength, class T, class Op>
+class TilesInTurn {
+ public:
+  // So many tiles are read while others are written: a row of them is a piece of 512 bytes, which
+  // was measured; of rows of any length, one.
+  static constexpr int64_t kTurn =
+      kLength == 0 ? 1 : HWY_MIN(kN, HWY_MAX(1, 512 / (kLength * static_cast<int64_t>(sizeof(T)))));
+
+  TilesInTurn(const ThresholdArgs &args, const Op &op)
+      : row_(args.blocks.row),
+        rows_(args.blocks.rows),
+        n_(args.blocks.n),
+        turn_(kTurn * args.blocks.inner.step),
+        ahead_(turn_ * HWY_MAX(2, 1 + kBytesAhead / (turn_ * rows_))),
+        to_y_(args.to_y),
+        tail_(args.blocks.n),
+        op_(op) {}
+
+  // `turns` >= 1 times kTurn tiles; returns how many tiles stay.
+  template <class L>
+  HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns) const {
+    Tiles tiles;
+    int64_t kept = Read(x, threshold, kTurn, &tiles);
+    for (int64_t t = 1; t < turns; ++t, x += turn_) {
+      threshold += kTurn;
+      Lanes<SumSquares> lanes[kN];
+      for (int64_t r = 0; r < rows_; ++r) {
+        const std::byte *row = x + row_[r];
+        for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, ahead_);
+        ReadRow(row + turn_, kTurn, lanes);
+        WriteRow(row, kTurn, tiles);
+      }
+      kept += Judge(lanes, threshold, kTurn, &tiles);
+    }
+    Write(x, kTurn, tiles);
+    return kept;
+  }
+
+  // The last tiles, fewer than kTurn.
+  template <class L>
+  HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t count) const {
+    Tiles tiles;
+    const int64_t kept = Read(x, threshold, count, &tiles);
+    Write(x, count, tiles);
+    return kept;
+  }
+
+ private:
+  static constexpr int64_t kBytesAhead = 16384;  // measured
+  static constexpr bool kAnyLength = kLength == 0;
+  using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
+
+  HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
+
+  template <class L>
+  HWY_INLINE int64_t Judge(const Lanes<SumSquares> *lanes, const L *threshold, int64_t count,
+                           Tiles *tiles) const {
+    return JudgeSome(op_, Tiles::Measure(Fold(lanes)), threshold, count, {}, tiles);
+  }
+
+  template <class L>
+  HWY_INLINE int64_t Read(const std::byte *x, const L *threshold, int64_t count,
+                          Tiles *tiles) const {
+    Lanes<SumSquares> lanes[kN];
+    for (int64_t r = 0; r < rows_; ++r) ReadRow(x + row_[r], count, lanes);
+    return Judge(lanes, threshold, count, tiles);
+  }
+  HWY_INLINE void ReadRow(const std::byte *row, int64_t count, Lanes<SumSquares> *lanes) const {
+    const T *x = reinterpret_cast<const T *>(row);
+    for (int64_t i = 0; i < count; ++i, x += n()) AddRow(x, &lanes[i]);
+  }
+  // In the order of reduce_along.cc.
+  HWY_INLINE void AddRow(const T *x, Lanes<SumSquares> *lanes) const {
+    const V unused = hn::Zero(D());
+    if constexpr (kAnyLength || kLength >= kLongStep) {
+      AddLong<!kAnyLength>(x, n(), tail_, unused, lanes, [](int64_t) {});
+    } else {
+      for (int64_t e = 0; e < kLength; e += kLanes) lanes->Add(x + e, unused);
+    }
+  }
+
+  HWY_INLINE void Write(const std::byte *x, int64_t count, const Tiles &tiles) const {
+    for (int64_t r = 0; r < rows_; ++r) WriteRow(x + row_[r], count, tiles);
+  }
+  HWY_INLINE void WriteRow(const std::byte *row, int64_t count, const Tiles &tiles) const {
+    const T *x = reinterpret_cast<const T *>(row);
+    T *y = reinterpret_cast<T *>(const_cast<std::byte *>(row) + to_y_);
+    for (int64_t i = 0; i < count; ++i, x += n(), y += n()) {
+      if (tiles.Copies(i)) {
+        CopyRow(x, 1, y, 1, n());
+      } else if constexpr (kAnyLength) {
+        const int64_t in_steps = (n_ - kLeastRest) / kLongStep * kLongStep;
+        tiles[i].Write(x, y, in_steps);
+        tiles[i].Rest(x + in_steps, y + in_steps, n_ - in_steps);
+      } else {
+        tiles[i].Write(x, y, kLength);
+      }
+    }
+  }
+
+  const int64_t *row_;
+  int64_t rows_;
+  int64_t n_;
+  int64_t turn_;   // bytes of a row of kTurn tiles
+  int64_t ahead_;  // bytes to what is asked for
+  int64_t to_y_;
+  Tail<SumSquares> tail_;
+  const Op op_;
+};
+
+template <int64_t kLength, class T, class L, class Op>
+HWY_NOINLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
+  const TilesInTurn<kLength, T, Op> tiles(args, op);
+  const ReduceArgs &blocks = args.blocks;
+  const int64_t turns = blocks.inner.count / tiles.kTurn;
+  const int64_t in_turns = turns * tiles.kTurn;
+  const int64_t rest = blocks.inner.count - in_turns;
+  int64_t kept = 0;
+  for (int64_t o = 0; o < blocks.outer.count; ++o) {
+    const std::byte *x = blocks.x + o * blocks.outer.step;
+    const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
+    if (turns > 0) kept += tiles.RunTurns(x, threshold, turns);
+    if (rest == 0) continue;
+    kept += tiles.RunRest(x + in_turns * blocks.inner.step, threshold + in_turns, rest);
+  }
+  return kept;
+}
+
+template <class T, class L, class Op>
+HWY_INLINE int64_t ThresholdTiles(const ThresholdArgs &args, const Op &op) {
+  if (args.blocks.n == kLanes) return ThresholdTilesOf<kLanes, T, L>(args, op);
+  if (args.blocks.n == 2 * kLanes) return ThresholdTilesOf<2 * kLanes, T, L>(args, op);
+  if (args.blocks.n == kLongStep) return ThresholdTilesOf<kLongStep, T, L>(args, op);
+  return ThresholdTilesOf<0, T, L>(args, op);
+}
+
+template <class T, class L>
+int64_t ShrinkTiles(const ThresholdArgs &args) {
+  return ThresholdTiles<T, L>(args,
+                              Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
+}
+
+template <class T, class L>
+int64_t DropTiles(const ThresholdArgs &args) {
+  return ThresholdTiles<T, L>(args, Hard());
+}
+
+template <class T>
+void FillDropTiles(DtypeIndex dtype, Kernels *table) {
+  table->drop_tiles[dtype][0] = DropTiles<T, float>;
+  table->drop_tiles[dtype][1] = DropTiles<T, double>;
+}
+
+void FillThresholdTiles(Kernels *table) {
+  if constexpr (kN >= 4) {
+    table->shrink_tiles[kF32][0] = ShrinkTiles<float, float>;
+    table->shrink_tiles[kF32][1] = ShrinkTiles<float, double>;
+    FillDropTiles<float>(kF32, table);
+    FillDropTiles<F16>(kF16, table);
+    FillDropTiles<Bf16>(kBf16, table);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace spk {
+HWY_EXPORT(FillThresholdTiles);
+void fill_threshold_tiles(Kernels *table) {
+  HWY_DYNAMIC_DISPATCH(FillThresholdTiles)(table);
+}
+}  // namespace spk
+#endif

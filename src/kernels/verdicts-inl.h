@@ -1,0 +1,173 @@
+// What blocks are told by their thresholds, a register of blocks at a time, and what is then written
+// of their rows.
+#if defined(SPK_KERNELS_VERDICTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_VERDICTS_INL_H_
+#undef SPK_KERNELS_VERDICTS_INL_H_
+#else
+#define SPK_KERNELS_VERDICTS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/convert-inl.h"
+#include "kernels/exact_norms-inl.h"
+#include "kernels/fold-inl.h"
+#include "kernels/scale-inl.h"
+#include "kernels/shrink-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// What is written of a row that is multiplied.
+template <class T>
+class ShrunkRow {
+ public:
+  explicit HWY_INLINE ShrunkRow(double factor)
+      : factor_(factor), f_(hn::Set(D(), factor)), alive_(hn::Ne(f_, hn::Zero(D()))) {}
+
+  // n elements from x on, which fill registers.
+  HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
+    for (int64_t i = 0; i < n; i += kN) {
+      Store(hn::IfThenElseZero(alive_, hn::Mul(Load(x + i), f_)), y + i);
+    }
+  }
+  // The same of any n >= kLeast.
+  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
+    ScaleRun<T, Product>(x, y, n, factor_, 0);
+  }
+
+ private:
+  double factor_;
+  V f_;
+  M alive_;
+};
+
+// What is written of a row of at least kLeast elements that stays or goes.
+template <class T, int64_t kLeast>
+class KeptRow {
+ public:
+  // All bits for a row that stays.
+  explicit HWY_INLINE KeptRow(uint32_t keep)
+      : keep_(hn::Set(DW(), static_cast<Word>(static_cast<int32_t>(keep)))) {}
+
+  HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
+    for (int64_t i = 0; i < n; i += kWords) Mask(x + i, y + i);
+  }
+  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
+    int64_t i = 0;
+    const auto last = hn::And(keep_, Words(x + n - kWords));
+    for (; i + kWords < n; i += kWords) Mask(x + i, y + i);
+    hn::StoreU(last, DW(), reinterpret_cast<Word *>(y + n - kWords));
+  }
+
+ private:
+  using Word = hwy::UnsignedFromSize<sizeof(T)>;
+  using DW = hn::CappedTag<Word, kLeast>;
+  static constexpr auto kWords = static_cast<int64_t>(hn::MaxLanes(DW()));
+
+  static HWY_INLINE hn::Vec<DW> Words(const T *x) {
+    return hn::LoadU(DW(), reinterpret_cast<const Word *>(x));
+  }
+  HWY_INLINE void Mask(const T *x, T *y) const {
+    hn::StoreU(hn::And(keep_, Words(x)), DW(), reinterpret_cast<Word *>(y));
+  }
+
+  hn::Vec<DW> keep_;
+};
+
+// The norm of row i of some rows of doubles.
+struct RowNorms {
+  const std::byte *x;
+  int64_t n, step;
+
+  double operator()(int64_t i) const {
+    return ExactNorm(reinterpret_cast<const double *>(x + i * step), n);
+  }
+};
+
+// What is written in one go at the end of a row is no less.
+inline constexpr int64_t kLeastRest = 16;
+
+// What each of kN blocks is told: by the sums of their squares, and where those do not tell, by the
+// norms of doubles. What is written of it has at least kLeast elements in one go.
+template <class Op, class T, int64_t kLeast = kLeastRest>
+class Verdicts;
+template <class T, int64_t kLeast>
+class Verdicts<Soft, T, kLeast> {
+ public:
+  static constexpr bool kExact = std::is_same_v<T, double>;
+  using Sum = std::conditional_t<kExact, SumSquaresExact, SumSquares>;
+
+  // What is judged.
+  static HWY_INLINE V Measure(const Accumulator<Sum> &squares) {
+    if constexpr (kExact) return ExactRoot(squares.sum, squares.error);
+    return Soft::Measure(squares.sum);
+  }
+  // Returns how many blocks stay alive.
+  template <class L>
+  HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold,
+                           [[maybe_unused]] const RowNorms &norm_of) {
+    if constexpr (kExact) norms = ExactNorms(norms, norm_of);
+    const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
+    hn::Store(factors, D(), factor_);
+    return CountAlive(factors);
+  }
+  HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
+  HWY_INLINE ShrunkRow<T> operator[](int64_t i) const { return ShrunkRow<T>(factor_[i]); }
+
+ private:
+  HWY_ALIGN double factor_[kN];
+};
+template <class T, int64_t kLeast>
+class Verdicts<Hard, T, kLeast> {
+ public:
+  using Sum = SumSquares;
+
+  static HWY_INLINE V Measure(const Accumulator<Sum> &squares) {
+    return Hard::Measure(squares.sum);
+  }
+  template <class L>
+  HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold,
+                           [[maybe_unused]] const RowNorms &norm_of) {
+    if constexpr (std::is_same_v<T, double>) {
+      const M stay = StayExactly(squares, Load(threshold), norm_of);
+      hn::Store(KeepWords(stay), DU32(), keep_);
+      return static_cast<int64_t>(hn::CountTrue(D(), stay));
+    } else {
+      const Hard::Kept kept = Hard::Judge(squares, threshold);
+      hn::Store(kept.words, DU32(), keep_);
+      return kept.count;
+    }
+  }
+  // Processors guess half of these wrong, for which rows of 16 bits have no time to spare.
+  HWY_INLINE bool Copies(int64_t i) const { return sizeof(T) >= sizeof(float) && keep_[i] != 0; }
+  HWY_INLINE KeptRow<T, kLeast> operator[](int64_t i) const { return KeptRow<T, kLeast>(keep_[i]); }
+
+ private:
+  HWY_ALIGN uint32_t keep_[kN];
+};
+
+// The verdicts on `count` <= kN blocks. Other lanes have a measure of 1, below their thresholds, and
+// are not counted.
+template <class Op, class L, class OfBlocks>
+HWY_INLINE int64_t JudgeSome(const Op &op, V measures, const L *threshold, int64_t count,
+                             const RowNorms &norm_of, OfBlocks *verdicts) {
+  if (count == kN) return verdicts->Judge(op, measures, threshold, norm_of);
+  HWY_ALIGN L limits[kN];
+  std::fill_n(limits, kN, std::numeric_limits<L>::infinity());
+  std::copy_n(threshold, count, limits);
+  const M judged = hn::FirstN(D(), static_cast<size_t>(count));
+  const V known = hn::IfThenElse(judged, measures, hn::Set(D(), 1.0));
+  return verdicts->Judge(op, known, limits, norm_of);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
