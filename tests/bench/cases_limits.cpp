@@ -1,11 +1,13 @@
 // What the memory alone costs: operations that must read or write more or less than a sweep does
 // can be no faster than these. Those that take memory in another order are plain loops: kernels
 // that ask for it in time may be faster.
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
 #include "case.hpp"
 #include "layout.hpp"
+#include "skip.hpp"
 #include "sweep_kernels.hpp"
 
 namespace bench {
@@ -133,6 +135,27 @@ Trial computing_along(const Setting &setting, int64_t numel) {
   });
 }
 
+// As norms and soft thresholds of floats do: squares are summed in doubles, and products are doubles,
+// rounded, of what has been read some lines before.
+template <bool kWrites>
+Trial computing_in_doubles(const Setting &setting, int64_t numel) {
+  static constexpr int64_t kNear = 1024;  // elements
+  if (setting.pool.dtype().code != SPK_F32) throw Skip("floats alone become doubles");
+  return limit_trial(setting, numel, kWrites ? 2 : 1, [setting, numel] {
+    static std::atomic<int64_t> seen;
+    auto *x = static_cast<float *>(setting.pool.work());
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      double sum = 0;
+      for (int64_t at = begin; at < end; at += kNear) {
+        const int64_t count = std::min(kNear, end - at);
+        sum += sum_squares_in_doubles(x + at, count);
+        if (kWrites) scale_in_doubles(x + at, count, kFactor);
+      }
+      seen += sum > 0;
+    });
+  });
+}
+
 // As norms of pairs do.
 Trial reading_and_writing_half(const Setting &setting, int64_t numel) {
   const int64_t size = setting.pool.dtype().size;
@@ -248,6 +271,8 @@ std::vector<Case> limit_cases() {
   add_arithmetic("sweep and arithmetic", "48 operations a line", computing_along<48, true>);
   add_arithmetic("sweep and arithmetic", "64 operations a line", computing_along<64, true>);
   add_arithmetic("sweep and arithmetic", "80 operations a line", computing_along<80, true>);
+  add_arithmetic("squares", "in doubles", computing_in_doubles<false>);
+  add_arithmetic("squares, then products", "in doubles", computing_in_doubles<true>);
   cases.push_back(limit("reading, tile by tile", "2 coupled leaves", matrices, reading_coupled));
   cases.push_back(limit("reading, then x *= a, by tiles", "2 coupled leaves", matrices,
                         reading_and_sweeping_coupled));

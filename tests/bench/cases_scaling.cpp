@@ -1,6 +1,14 @@
-// Several threads against one, for operations of other groups and for the sweep itself.
+// Several threads against one, for operations of other groups, for the sweep itself, and for
+// arithmetic that needs no memory: where that is no faster, threads share a core.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
 #include "case.hpp"
+#include "memory.hpp"
 #include "skip.hpp"
+#include "sweep_kernels.hpp"
 
 namespace bench {
 namespace {
@@ -38,6 +46,33 @@ Trial make_sweep_trial(const Setting &setting) {
   return against_one_thread(sweep_trial(setting), sweep_trial(serial));
 }
 
+// Squares of the same few floats again and again, which stay in the nearest cache.
+Trial arithmetic_trial(const Setting &setting) {
+  constexpr int64_t kFloats = 1024;
+  constexpr int64_t kTimes = 16384;
+  auto floats = std::make_shared<Memory>(kFloats * static_cast<int64_t>(sizeof(float)));
+  std::fill_n(floats->as<float>(), kFloats, 1.0F);
+  Trial trial = against_sweep(setting, setting.pool.bytes());
+  trial.traffic = 0;
+  trial.operation = [execution = setting.execution, floats] {
+    static std::atomic<int64_t> seen;
+    const auto *x = floats->as<const float>();
+    for_pieces(execution, kTimes * kFloats, [&](int64_t begin, int64_t end) {
+      double sum = 0;
+      for (int64_t at = begin; at < end; at += kFloats) sum += sum_squares_in_doubles(x, kFloats);
+      seen += sum > 0;
+    });
+  };
+  trial.peak_bytes = [] { return int64_t{0}; };
+  return trial;
+}
+
+Trial make_arithmetic_trial(const Setting &setting) {
+  require_threads(setting);
+  const Setting serial = {setting.pool, setting.sweeps, kOneThread};
+  return against_one_thread(arithmetic_trial(setting), arithmetic_trial(serial));
+}
+
 }  // namespace
 
 std::vector<Case> scaling_cases() {
@@ -52,6 +87,8 @@ std::vector<Case> scaling_cases() {
   }
   cases.push_back({"threads", "the sweep itself", "contiguous", Figure::kSpeedUp, std::nullopt,
                    false, make_sweep_trial});
+  cases.push_back({"threads", "arithmetic alone", "in a near cache", Figure::kSpeedUp, std::nullopt,
+                   false, make_arithmetic_trial});
   return cases;
 }
 

@@ -243,6 +243,43 @@ template int32_t compute_along<48, true>(void *data, int64_t bytes);
 template int32_t compute_along<64, true>(void *data, int64_t bytes);
 template int32_t compute_along<80, true>(void *data, int64_t bytes);
 
+double sum_squares_in_doubles(const float *x, int64_t count) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> floats;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto a = hn::Zero(d);
+  auto b = hn::Zero(d);
+  auto c = hn::Zero(d);
+  auto e = hn::Zero(d);
+  const auto square = [&](int64_t i, auto sum) HWY_ATTR {
+    const auto v = hn::PromoteTo(d, hn::Load(floats, x + i));
+    return hn::MulAdd(v, v, sum);
+  };
+  for (int64_t i = 0; i + 4 * lanes <= count; i += 4 * lanes) {
+    if (i % 64 == 0) ask_for_four_lines(x + i);
+    a = square(i, a);
+    b = square(i + lanes, b);
+    c = square(i + 2 * lanes, c);
+    e = square(i + 3 * lanes, e);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+}
+
+void scale_in_doubles(float *x, int64_t count, double factor) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> floats;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, factor);
+  const auto scale = [&](int64_t i) HWY_ATTR {
+    const auto v = hn::PromoteTo(d, hn::Load(floats, x + i));
+    hn::Store(hn::DemoteTo(floats, hn::Mul(v, f)), floats, x + i);
+  };
+  for (int64_t i = 0; i + 2 * lanes <= count; i += 2 * lanes) {
+    scale(i);
+    scale(i + lanes);
+  }
+}
+
 void read_and_write_half(const void *data, void *half, int64_t bytes) {
   const hn::ScalableTag<int32_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
