@@ -247,22 +247,20 @@ double sum_squares_in_doubles(const float *x, int64_t count) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> floats;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d);
-  auto b = hn::Zero(d);
-  auto c = hn::Zero(d);
-  auto e = hn::Zero(d);
-  const auto square = [&](int64_t i, auto sum) HWY_ATTR {
-    const auto v = hn::PromoteTo(d, hn::Load(floats, x + i));
-    return hn::MulAdd(v, v, sum);
-  };
-  for (int64_t i = 0; i + 4 * lanes <= count; i += 4 * lanes) {
+  // Enough sums that none is waited for.
+  constexpr int64_t kSums = 8;
+  decltype(hn::Zero(d)) sums[kSums];
+  for (auto &sum : sums) sum = hn::Zero(d);
+  for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
     if (i % 64 == 0) ask_for_four_lines(x + i);
-    a = square(i, a);
-    b = square(i + lanes, b);
-    c = square(i + 2 * lanes, c);
-    e = square(i + 3 * lanes, e);
+    HWY_UNROLL(8)
+    for (int64_t k = 0; k < kSums; ++k) {
+      const auto v = hn::PromoteTo(d, hn::Load(floats, x + i + k * lanes));
+      sums[k] = hn::MulAdd(v, v, sums[k]);
+    }
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  for (int64_t k = 1; k < kSums; ++k) sums[0] = hn::Add(sums[0], sums[k]);
+  return hn::GetLane(hn::SumOfLanes(d, sums[0]));
 }
 
 void scale_in_doubles(float *x, int64_t count, double factor) {
