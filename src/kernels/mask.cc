@@ -73,15 +73,15 @@ HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_
   }
 }
 
-// Rows of a few words that follow each other: a register holds the keep bytes of as many rows as it
-// has lanes, and as many registers of words as a row has words pick theirs from it.
+// Rows of a few words that follow each other: a register holds the keep bytes of kRows rows, and the
+// registers of their words pick theirs from it.
 template <class T>
 class PickedMasks {
  public:
   using DW = hn::ScalableTag<T>;
   static constexpr auto kRows = static_cast<int64_t>(hn::MaxLanes(DW()));
-  // Highway has no such choice of 16-bit words, and narrow registers would not hold many rows.
-  static constexpr bool kIsFit = sizeof(T) >= sizeof(uint32_t) && kRows >= kLanes;
+  // Narrow registers would not hold many rows.
+  static constexpr bool kIsFit = kRows >= kLanes;
 
   explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, pick_); }
 
@@ -108,17 +108,78 @@ class PickedMasks {
   Picks pick_[kMostPicked];
 };
 
-template <class T>
-HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
-  const PickedMasks<T> picked(args.n);
-  for (int64_t group = 0; group < args.groups; ++group) {
-    const T *x = reinterpret_cast<const T *>(args.x + group * args.x_group);
-    T *y = reinterpret_cast<T *>(args.y + group * args.y_group);
-    const auto *keep = static_cast<const uint8_t *>(args.factor) + group * args.factor_group;
-    for (int64_t row = picked.Mask(x, y, args.rows, keep, args.soon); row < args.rows; ++row) {
-      MaskRow(x + row * args.n, 1, y + row * args.n, 1, args.n, keep[row] != 0);
+#if HWY_TARGET != HWY_SCALAR
+// Of 16-bit words they pick bytes, of which 128 bits hold those of 16 rows.
+template <>
+class PickedMasks<uint16_t> {
+ public:
+  using DW = hn::CappedTag<uint16_t, 16>;
+  static constexpr int64_t kRows = 16;
+  static constexpr bool kIsFit = true;
+
+  explicit HWY_INLINE PickedMasks(int64_t n) : registers_(n * kRows / kWords) {
+    HWY_ALIGN uint8_t row_of[2 * kWords];
+    for (int64_t k = 0; k < registers_; ++k) {
+      for (int64_t byte = 0; byte < 2 * kWords; ++byte) {
+        row_of[byte] = static_cast<uint8_t>((k * kWords + byte / 2) / n);
+      }
+      pick_[k] = hn::Load(DB(), row_of);
     }
   }
+
+  HWY_INLINE int64_t Mask(const uint16_t *x, uint16_t *y, int64_t rows, const uint8_t *keep,
+                          int64_t soon) const {
+    const DW d;
+    const DB bytes;
+    int64_t row = 0;
+    for (; row + kRows <= rows; row += kRows) {
+      const auto given = hn::LoadDup128(bytes, keep + row);
+      const auto kept = hn::VecFromMask(bytes, hn::Ne(given, hn::Zero(bytes)));
+      for (int64_t k = 0; k < registers_; ++k, x += kWords, y += kWords) {
+        prefetch_far(x, soon);
+        const auto words = hn::BitCast(d, hn::TableLookupBytes(kept, pick_[k]));
+        hn::StoreU(hn::And(words, hn::LoadU(d, x)), d, y);
+      }
+    }
+    return row;
+  }
+
+ private:
+  using DB = hn::Repartition<uint8_t, DW>;
+  static constexpr auto kWords = static_cast<int64_t>(hn::MaxLanes(DW()));
+
+  int64_t registers_;
+  hn::Vec<DB> pick_[kMostPicked * kRows / kWords];
+};
+#endif
+
+// Rows of T, masked as rows of W that have as many bytes.
+template <class W, class T>
+HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
+  const PickedMasks<W> picked(args.n * (kLineOf<W> / kLineOf<T>));
+  for (int64_t group = 0; group < args.groups; ++group) {
+    const std::byte *x = args.x + group * args.x_group;
+    std::byte *y = args.y + group * args.y_group;
+    const auto *keep = static_cast<const uint8_t *>(args.factor) + group * args.factor_group;
+    int64_t row = picked.Mask(reinterpret_cast<const W *>(x), reinterpret_cast<W *>(y), args.rows,
+                              keep, args.soon);
+    for (; row < args.rows; ++row) {
+      MaskRow(reinterpret_cast<const T *>(x) + row * args.n, 1,
+              reinterpret_cast<T *>(y) + row * args.n, 1, args.n, keep[row] != 0);
+    }
+  }
+}
+
+// The words in which the keep bytes of rows of T are picked: of 64 bits, there would be too few.
+template <class T>
+using PickedWord = std::conditional_t<std::is_same_v<T, uint64_t>, uint32_t, T>;
+
+template <class T>
+HWY_INLINE bool ArePicked(const ScaleArgs &args) {
+  using W = PickedWord<T>;
+  const int64_t words = args.n * (kLineOf<W> / kLineOf<T>);
+  return args.rows >= PickedMasks<W>::kRows && args.factor_row == 1 && words < kMostPicked &&
+         FollowEachOther<T>(args);
 }
 
 // Are all rows whole cache lines?
@@ -227,11 +288,8 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
     }
     return one_line ? ZeroInPlace<false, kLine, T>(args) : ZeroInPlace<false, 0, T>(args);
   }
-  if constexpr (PickedMasks<T>::kIsFit) {
-    const bool many = args.rows >= PickedMasks<T>::kRows && args.factor_row == 1;
-    if (many && FollowEachOther<T>(args) && args.n < kMostPicked) {
-      return MaskGroupsOfPickedRows<T>(args);
-    }
+  if constexpr (PickedMasks<PickedWord<T>>::kIsFit) {
+    if (ArePicked<T>(args)) return MaskGroupsOfPickedRows<PickedWord<T>, T>(args);
   }
   const auto lanes = static_cast<int64_t>(hn::Lanes(MaskWords<T>()));
   switch (KindOfRows<T>(args, lanes)) {
