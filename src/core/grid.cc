@@ -208,11 +208,9 @@ Tiling Grid::tiles() const {
 }
 
 int64_t Grid::streamed_elements() const {
-  constexpr int64_t kMost = int64_t{1} << 15;
-  constexpr int64_t kBeside = 64;  // tiles whose rows, side by side, are long
-  const bool is_short = leaves[0].has_short_rows();
-  const int64_t at_most = is_short ? std::max(kMost, kBeside * numel_per_block) : kMost;
-  return spk::streamed_elements(numblk() * numel_per_block, at_most);
+  constexpr int64_t kBeside = 64;  // blocks whose short rows, side by side, are long
+  const int64_t beside = leaves[0].has_short_rows() ? kBeside * numel_per_block : 0;
+  return spk::streamed_elements(numblk() * numel_per_block, std::max(kMostStreamed, beside));
 }
 
 void GridLeaf::plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory) {

@@ -17,7 +17,8 @@ namespace spk {
 inline constexpr int64_t kTileElements = int64_t{1} << 13;
 // The same where each of `numel` elements is visited once: larger, because between tiles memory is
 // idle.
-int64_t streamed_elements(int64_t numel, int64_t at_most = int64_t{1} << 15);
+inline constexpr int64_t kMostStreamed = int64_t{1} << 15;
+int64_t streamed_elements(int64_t numel, int64_t at_most = kMostStreamed);
 // What a block costs at least, in elements: its score and factor are doubles, and want cache too.
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.

@@ -28,7 +28,7 @@ bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
 // Are blocks tiles that kernels take?
 bool are_tiles(const GridLeaf &leaf) {
   const bool has_length = leaf.run == kLanes || leaf.run == 2 * kLanes || leaf.run >= kLeastInRow;
-  return leaf.has_short_rows() && has_length && leaf.numel() * size_of(leaf.dtype) <= kMostInTile;
+  return leaf.has_short_rows() && has_length && leaf.numel() <= kMostInTile;
 }
 
 ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,

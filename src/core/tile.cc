@@ -604,6 +604,7 @@ void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const
                const uint8_t *keep, bool is_cached) {
   ScaleArgs args{};
   args.past_caches = !is_cached;
+  args.reads_on = is_cached;  // as this box has been
   apply_rect(kernels, scratch, grid, rect, args, keep);
 }
 

@@ -58,7 +58,7 @@ void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
 // The same by floats, if no leaf is f64: every product is rounded once.
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const float *factor);
-// `is_cached`: the box has just been read.
+// `is_cached`: the box has just been read, as the next one will be.
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                const uint8_t *keep, bool is_cached);
 // Writes each block's keep byte to every element of the block; leaves are masks.

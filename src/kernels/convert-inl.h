@@ -378,6 +378,7 @@ HWY_INLINE V LoadApart(const double *x, int64_t step) {
 HWY_INLINE V LoadApart(const float *x, int64_t step) {
   return hn::PromoteTo(D(), GatherLanes(DF(), x, step));
 }
+// Stored as one, words can be loaded as one at once.
 template <class T>
 HWY_INLINE V LoadApart(const T *x, int64_t step) {
   HWY_ALIGN T elements[kN];

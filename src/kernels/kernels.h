@@ -96,6 +96,7 @@ struct ScaleArgs {
   bool exact_product;
   int64_t soon;      // kFar in a stream, else bytes to what is read soon after; 0: nothing is known
   bool past_caches;  // more data than caches hold, and none of it in them now
+  bool reads_on;     // what is read soon is so, whether or not what is here is
 };
 
 // Small blocks are thresholded while they are near: across rows those of up to so many elements, a
@@ -106,12 +107,12 @@ inline constexpr int64_t kMostAlong = 15;
 // Blocks of one row of at least and at most so many elements are read while others are written.
 inline constexpr int64_t kLeastInRow = 32;
 inline constexpr int64_t kMostInRow = int64_t{1} << 14;
-// Rows of tiles of so many bytes are too short to be streams: tile after tile, they are read half
-// as fast as with those of the tiles beside them.
+// Rows of tiles of up to so many bytes are too short to be streams: tile after tile, they are read
+// half as fast as with those of the tiles beside them.
 inline constexpr int64_t kMostInTileRow = 512;
-// Tiles of up to so many bytes, with rows of kLanes, 2 * kLanes, or from kLeastInRow elements to
+// Tiles of up to so many elements, with rows of kLanes, 2 * kLanes, or kLeastInRow elements to
 // kMostInTileRow bytes, are read while others are written.
-inline constexpr int64_t kMostInTile = int64_t{1} << 14;
+inline constexpr int64_t kMostInTile = int64_t{1} << 12;
 
 // Thresholding of such blocks.
 struct ThresholdArgs {

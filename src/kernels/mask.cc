@@ -170,7 +170,7 @@ HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// The words in which the keep bytes of rows of T are picked: of 64 bits, there would be too few.
+// The words in which the keep bytes of rows of T are picked: too few of 64 bits are in a register.
 template <class T>
 using PickedWord = std::conditional_t<std::is_same_v<T, uint64_t>, uint32_t, T>;
 
@@ -227,6 +227,15 @@ struct Loop {
   int64_t count, step, keep_step;
 };
 
+// Asks for what is read soon after some rows, also after those that are left alone.
+template <class T>
+HWY_INLINE void AskAfterRows(const ScaleArgs &args, const std::byte *y, const Loop &rows) {
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  for (int64_t row = 0; row < rows.count; ++row) {
+    for (int64_t at = 0; at < bytes; at += 64) prefetch_far(y + row * rows.step + at, args.soon);
+  }
+}
+
 // Zeroes those that go of the rows of one loop, in each repetition by another one: over the rows of
 // a tile, say. Which go is hard to guess, hence found out without a branch, and once for all
 // repetitions. Rows have kLength elements, or for 0 any number.
@@ -247,8 +256,12 @@ HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *kee
       ZeroWords<kStream>(reinterpret_cast<T *>(y + r * repeated.step + gone[g]), n);
     };
     // In the order of memory.
-    if (repeated.step >= rows.step) {
+    if (repeated.count == 1 || repeated.step >= rows.step) {
       for (int64_t r = 0; r < repeated.count; ++r) {
+        if (args.reads_on && args.soon != 0) {
+          const Loop these{end - first, rows.step, 0};
+          AskAfterRows<T>(args, y + r * repeated.step + first * rows.step, these);
+        }
         for (int64_t g = 0; g < count; ++g) zero(r, g);
       }
     } else {

@@ -98,10 +98,12 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
     const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
     const RowsAhead ahead(args, row, rows, rows_ahead);
     int64_t j = 0;
-    constexpr int64_t kBlocks = kSideBySide * kN;
-    for (; j + kBlocks <= args.inner.count; j += kBlocks) {
-      AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j},
-                                  ahead);
+    if constexpr (kIsCommon<T, Op>) {
+      constexpr int64_t kBlocks = kSideBySide * kN;
+      for (; j + kBlocks <= args.inner.count; j += kBlocks) {
+        AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j},
+                                    ahead);
+      }
     }
     for (; j + kN <= args.inner.count; j += kN) {
       AddRegister<T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j}, ahead);
@@ -113,14 +115,14 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
   }
 }
 
-// Elements [row, row + some) of blocks, each kCount of which lie beside those of the next block: what
-// AddRows would find out for each is known. With kRows > 0 blocks have no others. The elements'
-// places are copied, so that no result that is stored can change them, as far as compilers know.
-// kBeside blocks lie side by side, or if that is 0 args.inner.count.
+// Elements [row, row + some) of blocks, each kCount of which lie beside those of the next block:
+// what AddRows would find out for each is known. With kRows > 0 blocks have no others. kBeside
+// blocks lie side by side, or if that is 0 args.inner.count.
 template <int64_t kCount, int64_t kRows, int64_t kBeside, class T, class Op>
 HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   static_assert(kBeside % kN == 0);
-  const ReduceArgs args = given;  // a copy that no store can change, as far as compilers know
+  // Copies, as of the elements' places, that no result can change, as far as compilers know.
+  const ReduceArgs args = given;
   constexpr int64_t kMost = kRows > 0 ? kRows : kCount * kRowsAtOnce;
   const int64_t rows = kRows > 0 ? kRows : some;
   const bool is_first = kRows > 0 || row == 0;
@@ -159,10 +161,10 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   }
 }
 
-// Blocks of kRows elements, or if that is 0 of up to kCount * kRowsAtOnce.
-template <int64_t kCount, int64_t kRows, int64_t kBeside, class T, class Op>
+// Blocks of kRows elements, or if that is 0 of up to kRowsAtOnce.
+template <int64_t kRows, int64_t kBeside, class T, class Op>
 HWY_INLINE void ReduceFewRows(const ReduceArgs &args) {
-  AddFewRows<kCount, kRows, kBeside, T, Op>(args, 0, args.rows);
+  AddFewRows<1, kRows, kBeside, T, Op>(args, 0, args.rows);
 }
 
 // Blocks of any number of rows of kCount elements, some rows at a time.
@@ -188,10 +190,10 @@ HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
     if (contiguous && args.rows <= kRowsAtOnce) {
       // Memory would wait for what so short loops take to begin and to end.
       if (args.rows == 2 && args.inner.count == kLanes) {
-        return ReduceFewRows<1, 2, kLanes, T, Op>(args);
+        return ReduceFewRows<2, kLanes, T, Op>(args);
       }
-      if (args.rows == 2) return ReduceFewRows<1, 2, 0, T, Op>(args);
-      return ReduceFewRows<1, 0, 0, T, Op>(args);
+      if (args.rows == 2) return ReduceFewRows<2, 0, T, Op>(args);
+      return ReduceFewRows<0, 0, T, Op>(args);
     }
     // Narrower registers would gain little.
     if constexpr (kN >= 4) {

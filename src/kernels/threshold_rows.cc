@@ -7,8 +7,6 @@
 // foreach_target first
 #include <hwy/highway.h>
 
-#include <type_traits>
-
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"

@@ -24,16 +24,17 @@ namespace HWY_NAMESPACE {
 template <int64_t kLength, class T, class Op>
 class TilesInTurn {
  public:
-  // So many tiles are read while others are written: a row of them is a piece of 512 bytes, which
-  // was measured; of rows of any length, one.
-  static constexpr int64_t kTurn =
-      kLength == 0 ? 1 : HWY_MIN(kN, HWY_MAX(1, 512 / (kLength * static_cast<int64_t>(sizeof(T)))));
+  // So many tiles are read while others are written: rows of them are pieces of up to 128 elements,
+  // which was measured. Of 16 bits those are short: two registers of tiles are no more to read than
+  // one of floats.
+  static constexpr int64_t kMost = sizeof(T) < sizeof(float) ? 2 * kN : kN;
+  static constexpr int64_t kTurn = kLength == 0 ? kMost / kN : HWY_MIN(kMost, 128 / kLength);
 
   TilesInTurn(const ThresholdArgs &args, const Op &op)
       : row_(args.blocks.row),
         rows_(args.blocks.rows),
         n_(args.blocks.n),
-        turn_(kTurn * args.blocks.inner.step),
+        turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         ahead_(turn_ * HWY_MAX(2, 1 + kBytesAhead / (turn_ * rows_))),
         to_y_(args.to_y),
         tail_(args.blocks.n),
@@ -42,18 +43,18 @@ class TilesInTurn {
   // `turns` >= 1 times kTurn tiles; returns how many tiles stay.
   template <class L>
   HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns) const {
-    Tiles tiles;
-    int64_t kept = Read(x, threshold, kTurn, &tiles);
+    Tiles tiles[kGroups];
+    int64_t kept = Read(x, threshold, kTurn, tiles);
     for (int64_t t = 1; t < turns; ++t, x += turn_) {
       threshold += kTurn;
-      Lanes<SumSquares> lanes[kN];
+      Lanes<SumSquares> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         const std::byte *row = x + row_[r];
         for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, ahead_);
         ReadRow(row + turn_, kTurn, lanes);
         WriteRow(row, kTurn, tiles);
       }
-      kept += Judge(lanes, threshold, kTurn, &tiles);
+      kept += Judge(lanes, threshold, kTurn, tiles);
     }
     Write(x, kTurn, tiles);
     return kept;
@@ -62,8 +63,8 @@ class TilesInTurn {
   // The last tiles, fewer than kTurn.
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t count) const {
-    Tiles tiles;
-    const int64_t kept = Read(x, threshold, count, &tiles);
+    Tiles tiles[kGroups];
+    const int64_t kept = Read(x, threshold, count, tiles);
     Write(x, count, tiles);
     return kept;
   }
@@ -71,6 +72,7 @@ class TilesInTurn {
  private:
   static constexpr int64_t kBytesAhead = 16384;  // measured
   static constexpr bool kAnyLength = kLength == 0;
+  static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
@@ -78,13 +80,18 @@ class TilesInTurn {
   template <class L>
   HWY_INLINE int64_t Judge(const Lanes<SumSquares> *lanes, const L *threshold, int64_t count,
                            Tiles *tiles) const {
-    return JudgeSome(op_, Tiles::Measure(Fold(lanes)), threshold, count, {}, tiles);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i += kN) {
+      const V measures = Tiles::Measure(Fold(lanes + i));
+      kept += JudgeSome(op_, measures, threshold + i, HWY_MIN(count - i, kN), {}, &tiles[i / kN]);
+    }
+    return kept;
   }
 
   template <class L>
   HWY_INLINE int64_t Read(const std::byte *x, const L *threshold, int64_t count,
                           Tiles *tiles) const {
-    Lanes<SumSquares> lanes[kN];
+    Lanes<SumSquares> lanes[kGroups * kN];
     for (int64_t r = 0; r < rows_; ++r) ReadRow(x + row_[r], count, lanes);
     return Judge(lanes, threshold, count, tiles);
   }
@@ -102,21 +109,22 @@ class TilesInTurn {
     }
   }
 
-  HWY_INLINE void Write(const std::byte *x, int64_t count, const Tiles &tiles) const {
+  HWY_INLINE void Write(const std::byte *x, int64_t count, const Tiles *tiles) const {
     for (int64_t r = 0; r < rows_; ++r) WriteRow(x + row_[r], count, tiles);
   }
-  HWY_INLINE void WriteRow(const std::byte *row, int64_t count, const Tiles &tiles) const {
+  HWY_INLINE void WriteRow(const std::byte *row, int64_t count, const Tiles *tiles) const {
     const T *x = reinterpret_cast<const T *>(row);
     T *y = reinterpret_cast<T *>(const_cast<std::byte *>(row) + to_y_);
     for (int64_t i = 0; i < count; ++i, x += n(), y += n()) {
-      if (tiles.Copies(i)) {
+      const Tiles &group = tiles[i / kN];
+      if (group.Copies(i % kN)) {
         CopyRow(x, 1, y, 1, n());
       } else if constexpr (kAnyLength) {
         const int64_t in_steps = (n_ - kLeastRest) / kLongStep * kLongStep;
-        tiles[i].Write(x, y, in_steps);
-        tiles[i].Rest(x + in_steps, y + in_steps, n_ - in_steps);
+        group[i % kN].Write(x, y, in_steps);
+        group[i % kN].Rest(x + in_steps, y + in_steps, n_ - in_steps);
       } else {
-        tiles[i].Write(x, y, kLength);
+        group[i % kN].Write(x, y, kLength);
       }
     }
   }

@@ -36,7 +36,7 @@ class ShrunkRow {
       Store(hn::IfThenElseZero(alive_, hn::Mul(Load(x + i), f_)), y + i);
     }
   }
-  // The same of any n >= kLeast.
+  // The same of any n >= kN.
   HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
     ScaleRun<T, Product>(x, y, n, factor_, 0);
   }
@@ -55,6 +55,7 @@ class KeptRow {
   explicit HWY_INLINE KeptRow(uint32_t keep)
       : keep_(hn::Set(DW(), static_cast<Word>(static_cast<int32_t>(keep)))) {}
 
+  // n elements from x on, which fill registers; and any n >= kLeast.
   HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
     for (int64_t i = 0; i < n; i += kWords) Mask(x + i, y + i);
   }

@@ -50,7 +50,9 @@ Trial make_sweep_trial(const Setting &setting) {
 Trial arithmetic_trial(const Setting &setting) {
   constexpr int64_t kFloats = 1024;
   constexpr int64_t kTimes = 16384;
-  auto floats = std::make_shared<Memory>(kFloats * static_cast<int64_t>(sizeof(float)));
+  constexpr int64_t kAskedFor = 2048;  // behind them
+  auto floats =
+      std::make_shared<Memory>((kFloats + kAskedFor) * static_cast<int64_t>(sizeof(float)));
   std::fill_n(floats->as<float>(), kFloats, 1.0F);
   Trial trial = against_sweep(setting, setting.pool.bytes());
   trial.traffic = 0;

@@ -298,6 +298,7 @@ std::vector<Structure> structures(int32_t dtype, const std::string &name) {
       {name + " tiles 5x8", {matrix(20, 88)}, {{5, 8}}, {}, {}},
       {name + " tiles 12x32", {matrix(24, 352)}, {{12, 32}}, {}, {}},
       {name + " tiles 5x44", {matrix(10, 484)}, {{5, 44}}, {}, {}},
+      {name + " tiles 128x64", {matrix(128, 192)}, {{128, 64}}, {}, {}},
       {name + " tiles 17x4", {matrix(34, 180)}, {{17, 4}}, {}, {}},
       {name + " tiles 3x3", {matrix(30, 99)}, {{3, 3}}, {}, {}},
       {name + " columns", {matrix(300, 200)}, {{-1, 1}}, {}, {1, 50}},

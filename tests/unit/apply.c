@@ -115,6 +115,7 @@ enum { kShortRows = 45, kMostShort = 40, kShortGroups = 2 };
 /* Rows of `n` elements of `size` bytes, two groups with a gap between. */
 static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
   _Alignas(8) uint8_t x[kShortGroups * (kShortRows + 1) * kMostShort * 8];
+  _Alignas(8) uint8_t y[sizeof x];
   uint8_t was[sizeof x];
   uint8_t mask[kShortGroups * kShortRows];
   for (size_t i = 0; i < sizeof x; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
@@ -124,6 +125,10 @@ static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
   snprintf(text, sizeof text, "(%d,%d):(%d,1)", kShortGroups, (int)(kShortRows * n), (int)group);
   spk_block *block = blocks_of(dtype, text, DIMS(1, n));
   const spk_buffer leaf = {x, kShortGroups * group, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {y, kShortGroups * group, dtype, SPK_LAYOUT_VIEW, NULL};
+  memset(y, 0xff, sizeof y);
+  assert_ok(spk_block_apply_mask(NULL, block, &leaf, &into, 1, &U8(mask)));
+  assert_memory_equal(x, was, sizeof x);
   assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &U8(mask)));
   for (int64_t i = 0; i < (int64_t)sizeof x; ++i) {
     const int64_t element = i / size;
@@ -131,6 +136,7 @@ static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
     const bool inside = element < kShortGroups * group && row < kShortRows;
     const bool dead = inside && is_dead(element / group * kShortRows + row);
     assert_int_equal(x[i], dead ? 0 : was[i]);
+    assert_int_equal(y[i], inside ? x[i] : 0xff);
   }
   spk_block_release(block);
 }
@@ -258,33 +264,42 @@ static void multiplied_by_one_is_untouched(void **state) {
   }
 }
 
-/* Rows of a few elements, some of them times 1, with signalling NaNs in some of those. */
+/* Blocks of 4 rows of `n` elements, some of them times 1; in some of those, one element is a
+ * signalling NaN. */
+static void check_ones(int32_t dtype, int n, int every) {
+  enum { kBlocks = 43, kHigh = 4, kMostInRow = 7 };
+  const float factors_of[] = {1, 0.5f, 2, 1, -0.25f};
+  double x[kHigh * kBlocks * kMostInRow];
+  double products[kHigh * kBlocks * kMostInRow];
+  float factors[kBlocks];
+  for (int b = 0; b < kBlocks; ++b) factors[b] = factors_of[b % COUNT(factors_of)];
+  const int numel = kHigh * kBlocks * n;
+  for (int i = 0; i < numel; ++i) {
+    const int block = i % (kBlocks * n) / n;
+    const bool in_place = i / (kBlocks * n) == block % kHigh && i % n == block % n;
+    const bool is_nan = factors[block] == 1 && block % every == every - 1 && in_place;
+    x[i] = is_nan ? NAN : i % 61 + 1;
+    products[i] = is_nan ? NAN : x[i] * factors[block];
+  }
+  uint32_t words[COUNT(x)];
+  uint32_t want[COUNT(x)];
+  store_numbers(x, numel, dtype, words); /* with a signalling NaN */
+  store_numbers(products, numel, dtype, want);
+  char view[32];
+  snprintf(view, sizeof view, "(%d,%d)", kHigh, kBlocks * n);
+  spk_block *block = blocks_of(dtype, view, DIMS(kHigh, n));
+  const spk_buffer leaf = {words, numel, dtype, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &F32(factors)));
+  assert_memory_equal(words, want, (size_t)numel * (size_t)(dtype & 0xff) / 8);
+  spk_block_release(block);
+}
+
 static void ones_among_other_multipliers(void **state) {
   (void)state;
-  enum { kRows = 43, kMostInRow = 7 };
-  const uint32_t nan = 0x7f800001;
-  const float factors_of[] = {1, 0.5f, 2, 1, -0.25f};
-  for (int n = 1; n <= kMostInRow; ++n) {
-    for (int every = 1; every <= kRows; every += 6) { /* which rows times 1 have a NaN */
-      uint32_t x[kRows * kMostInRow];
-      uint32_t want[kRows * kMostInRow];
-      float factors[kRows];
-      for (int r = 0; r < kRows; ++r) {
-        factors[r] = factors_of[r % COUNT(factors_of)];
-        const bool has_nan = factors[r] == 1 && r % every == every - 1;
-        for (int i = 0; i < n; ++i) {
-          const float number = (float)(i + 1 + r * 3);
-          x[r * n + i] = has_nan && i == r % n ? nan : bits_of(number);
-          want[r * n + i] = has_nan && i == r % n ? nan : bits_of(number * factors[r]);
-        }
-      }
-      char view[32];
-      snprintf(view, sizeof view, "(%d)", kRows * n);
-      spk_block *block = blocks_of(SPK_F32, view, DIMS(n));
-      const spk_buffer leaf = {x, kRows * n, SPK_F32, SPK_LAYOUT_VIEW, NULL};
-      assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &F32(factors)));
-      assert_memory_equal(x, want, (size_t)(kRows * n) * sizeof *x);
-      spk_block_release(block);
+  const int32_t dtypes[] = {SPK_F32, SPK_F16, SPK_BF16};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    for (int n = 1; n <= 7; ++n) {
+      for (int every = 1; every <= 43; every += 6) check_ones(dtypes[d], n, every);
     }
   }
 }

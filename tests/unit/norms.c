@@ -207,6 +207,23 @@ static void small_terms_are_not_lost(void **state) {
   assert_norm_near(2, F64(y), 1 + two_to(-43), 2 * DBL_EPSILON);
 }
 
+/* The same of blocks that are summed some rows at a time: what has been lost is carried on. */
+static void small_terms_of_tall_blocks_are_not_lost(void **state) {
+  (void)state;
+  enum { kHigh = 100, kWide = 4, kBlocks = 9 };
+  static double x[kHigh * kWide * kBlocks];
+  for (int i = 0; i < COUNT(x); ++i) x[i] = i < kWide * kBlocks ? 1.0 : two_to(-53);
+  const double sum = kWide + (kHigh - 1) * kWide * two_to(-53);
+  double norms[kBlocks];
+  spk_block *block = blocks_of(SPK_F64, "(100,36)", DIMS(kHigh, kWide));
+  assert_ok(spk_block_norms(NULL, block, &F64(x), 1, 1.0, &F64(norms)));
+  for (int b = 0; b < kBlocks; ++b) {
+    assert_true(norms[b] > kWide + 90 * kWide * two_to(-53));
+    assert_true(fabs(norms[b] - sum) <= 2 * DBL_EPSILON * kWide);
+  }
+  spk_block_release(block);
+}
+
 /* --- layouts ------------------------------------------------------------------------------- */
 
 static void blocks_of_strided_views(void **state) {
@@ -775,6 +792,7 @@ int main(void) {
       TEST(f64_neither_overflows_nor_underflows_on_the_way),
       TEST(f16_and_bf16_are_read_exactly),
       TEST(small_terms_are_not_lost),
+      TEST(small_terms_of_tall_blocks_are_not_lost),
       TEST(blocks_of_strided_views),
       TEST(layout_of_the_buffer_may_differ_from_the_view),
       TEST(each_f64_block_has_its_own_scale),

@@ -194,6 +194,7 @@ static void check_size(int size, int rows, int high, int wide, bool soft) {
     check(&p, soft, true, false);
     check(&p, soft, true, true);
     check(&p, soft, false, true);
+    check(&p, soft, false, false);
   }
 }
 
@@ -218,8 +219,9 @@ static void check_longer_rows(bool soft) {
 /* Lengths of rows that are taken together and one by one, whole steps of 32 elements and not. Norms of
  * up to 510 elements have no more bits than a bf16. */
 static void check_tiles(bool soft) {
-  const int rows[] = {2, 5, kTallest, 2, 16, 30, 2, 15, 7, 9, 7, 2, 5, 2, 3};
-  const int lengths[] = {8, 8, 8, 16, 16, 16, 32, 32, 33, 36, 64, 96, 100, 128, 128};
+  const int rows[] = {2, 5, kTallest, 4, 2, 16, 30, 5, 2, 15, 7, 9, 7, 2, 5, 2, 3, 3, 2, 2};
+  const int lengths[] = {8,  8,  8,  12, 16,  16,  16,  24,  32,  32,
+                         33, 36, 64, 96, 100, 128, 128, 129, 256, 257};
   const int wides[] = {1, 3, 8, 21, kMostLong};
   for (int t = 0; t < COUNT(rows); ++t) {
     for (int w = 0; w < COUNT(wides); ++w) {
