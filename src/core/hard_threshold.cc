@@ -47,7 +47,7 @@ int64_t hard_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid
   norms_rect(kernels, scratch, values, rect, 2.0, norms);
   round_scores(values, count, norms);
   const int64_t kept = kernels.keep_at_least(norms, limit, count, keep);
-  mask_rect(kernels, scratch, grid, rect, keep, true);
+  mask_rect(kernels, scratch, grid, rect, keep, &grid == &values);
   return kept;
 }
 

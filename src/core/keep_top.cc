@@ -200,7 +200,8 @@ class Pruning {
     if (scores_.has_deep_blocks()) {
       mask_all(call_, grids_[member], keep);
     } else {
-      mask_rect(call_.kernels(), scratch, grids_[member], rect, keep, scores_.fit_in_memory());
+      const bool is_cached = scores_.fit_in_memory() && scores_.are_norms_of(grids_);
+      mask_rect(call_.kernels(), scratch, grids_[member], rect, keep, is_cached);
     }
   }
 

@@ -50,6 +50,8 @@ class ScopeScores {
   // Are scopes small enough for for_each_scopes and for_each_words, or does each need a stream?
   bool fit_in_memory() const;
   bool has_deep_blocks() const;
+  // Or of others, or given?
+  bool are_norms_of(const Grids &grids) const { return grids_.data() == grids.data(); }
   const KeyForm &form() const { return form_; }
 
   // Calls each(scratch, box of the scope grid, scores) for boxes that cover the scope grid; scores

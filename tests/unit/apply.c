@@ -276,8 +276,8 @@ static void check_ones(int32_t dtype, int n, int every) {
   const int numel = kHigh * kBlocks * n;
   for (int i = 0; i < numel; ++i) {
     const int block = i % (kBlocks * n) / n;
-    const bool in_place = i / (kBlocks * n) == block % kHigh && i % n == block % n;
-    const bool is_nan = factors[block] == 1 && block % every == every - 1 && in_place;
+    const bool is_chosen = i / (kBlocks * n) == block % kHigh && i % n == block % n;
+    const bool is_nan = factors[block] == 1 && block % every == every - 1 && is_chosen;
     x[i] = is_nan ? NAN : i % 61 + 1;
     products[i] = is_nan ? NAN : x[i] * factors[block];
   }

@@ -1,4 +1,6 @@
 /* Hard thresholding of blocks and scopes: strict comparison, values of their own, reports. */
+#include <stdlib.h>
+
 #include "support.h"
 
 static void a_norm_equal_to_its_threshold_survives(void **state) {
@@ -70,6 +72,37 @@ static void values_decide_for_the_weights(void **state) {
   /* Value i belongs to element i of the view, which is x[3 - i]. */
   assert_f32(x, 0, 2, 3, 4);
   spk_block_release(block);
+}
+
+/* Weights that nothing has read before they are written, more of them than caches hold. */
+static void values_decide_for_large_weights(void **state) {
+  (void)state;
+  enum { kRows = 8200, kColumns = 1024, kHigh = 2, kWide = 64, kAcross = kColumns / kWide };
+  const size_t numel = (size_t)kRows * kColumns;
+  float *x = aligned_alloc(64, numel * sizeof *x);
+  uint16_t *values = malloc(numel * sizeof *values);
+  assert_non_null(x);
+  assert_non_null(values);
+  for (size_t i = 0; i < numel; ++i) {
+    const size_t block = i / kColumns / kHigh * kAcross + i % kColumns / kWide;
+    x[i] = (float)(i % 1000 + 1);
+    values[i] = block % 3 ? 0x3f80 : 0x3f00; /* 1 or a half, in bf16 */
+  }
+  float threshold[] = {8}; /* norms are the root of 128 or half of it */
+  const spk_buffer leaf = {x, (int64_t)numel, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer others = {values, (int64_t)numel, SPK_BF16, SPK_LAYOUT_VIEW, NULL};
+  const spk_hard_options options = {sizeof options, &others};
+  spk_block *block = blocks_of(SPK_F32, "(8200,1024)", DIMS(kHigh, kWide));
+  assert_ok(spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F32(threshold), &options, NULL));
+  int64_t wrong = 0;
+  for (size_t i = 0; i < numel; ++i) {
+    const size_t b = i / kColumns / kHigh * kAcross + i % kColumns / kWide;
+    wrong += x[i] != (b % 3 ? (float)(i % 1000 + 1) : 0.0f);
+  }
+  assert_int_equal(wrong, 0);
+  spk_block_release(block);
+  free(values);
+  free(x);
 }
 
 static void values_may_be_the_weights_that_are_written(void **state) {
@@ -519,6 +552,7 @@ int main(void) {
       TEST(norms_are_rounded_to_the_score_dtype_first),
       TEST(special_norms),
       TEST(values_decide_for_the_weights),
+      TEST(values_decide_for_large_weights),
       TEST(values_may_be_the_weights_that_are_written),
       TEST(the_report_counts_blocks),
       TEST(an_older_report_receives_the_fields_it_has),

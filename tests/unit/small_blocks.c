@@ -216,8 +216,8 @@ static void check_longer_rows(bool soft) {
   }
 }
 
-/* Lengths of rows that are taken together and one by one, whole steps of 32 elements and not. Norms of
- * up to 510 elements have no more bits than a bf16. */
+/* Lengths of rows that are taken together and one by one, whole steps of 32 elements and not. Norms
+ * of up to 514 elements have no more bits than a bf16. */
 static void check_tiles(bool soft) {
   const int rows[] = {2, 5, kTallest, 4, 2, 16, 30, 5, 2, 15, 7, 9, 7, 2, 5, 2, 3, 3, 2, 2};
   const int lengths[] = {8,  8,  8,  12, 16,  16,  16,  24,  32,  32,
