@@ -91,6 +91,23 @@ HWY_INLINE V Load(const T *p) {
   return hn::PromoteTo(D(), LoadFloats(DF(), p));
 }
 
+// kLanes elements.
+template <class T>
+HWY_INLINE void LoadLanes(const T *p, V *lanes) {
+  for (int64_t r = 0; r < kRegisters; ++r) lanes[r] = Load(p + r * kN);
+}
+#if HWY_MAX_BYTES == 32
+// Words that fill a register are unpacked from it straight to where floats have them.
+HWY_INLINE void LoadLanes(const Bf16 *p, V *lanes) {
+  const hn::Repartition<uint16_t, DF> d16;
+  const auto words = hn::LoadU(d16, reinterpret_cast<const uint16_t *>(p));
+  const auto lower = hn::InterleaveLower(d16, hn::Zero(d16), words);
+  const auto upper = hn::InterleaveUpper(d16, hn::Zero(d16), words);
+  lanes[0] = hn::PromoteTo(D(), hn::BitCast(DF(), lower));
+  lanes[1] = hn::PromoteTo(D(), hn::BitCast(DF(), upper));
+}
+#endif
+
 // Where Highway has no instructions for it, it makes the largest float of what is beyond.
 HWY_INLINE VF ToFloat(V v) {
 #if HWY_TARGET == HWY_SCALAR

@@ -32,7 +32,9 @@ struct Lanes {
   }
   template <class T>
   HWY_INLINE void Add(const T *x, V with) {
-    for (int64_t r = 0; r < kRegisters; ++r) reg[r].Add(Load(x + r * kN), with);
+    V elements[kRegisters];
+    LoadLanes(x, elements);
+    for (int64_t r = 0; r < kRegisters; ++r) reg[r].Add(elements[r], with);
   }
 };
 

@@ -83,7 +83,7 @@ class PickedMasks {
   // Narrow registers would not hold many rows.
   static constexpr bool kIsFit = kRows >= kLanes;
 
-  explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, pick_); }
+  explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, n, pick_); }
 
   // Returns how many rows have been masked.
   HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *keep, int64_t soon) const {

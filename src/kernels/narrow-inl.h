@@ -24,110 +24,208 @@ using DN = hn::ScalableTag<float>;
 using VN = hn::Vec<DN>;
 using DNBits = hn::RebindToUnsigned<DN>;
 inline constexpr int64_t kNarrow = static_cast<int64_t>(hn::MaxLanes(DN()));
+inline constexpr int64_t kWords = 2 * kNarrow;
+
+// kNarrow doubles as floats.
+HWY_INLINE VN LoadAsFloats(const double *p) {
+#if HWY_TARGET == HWY_SCALAR
+  return ToFloat(Load(p));
+#else
+  return hn::Combine(DN(), ToFloat(Load(p + kN)), ToFloat(Load(p)));
+#endif
+}
+
+// kN doubles as floats, twice over.
+HWY_INLINE VN TwiceAsFloats(V v) {
+#if HWY_TARGET == HWY_SCALAR
+  return ToFloat(v);
+#else
+  const VF floats = ToFloat(v);
+  return hn::Combine(DN(), floats, floats);
+#endif
+}
+
+// Numbers are taken kNarrow at a time, as floats, or twice as many, a whole register of words, times
+// a factor for each half of them. A product that is off by less than a bit and a half of a float
+// rounds on as the exact one does unless the middle of two 16-bit numbers is as near: that is told,
+// and left to others.
+
+// SCALAR has no register of two words.
+#if HWY_TARGET != HWY_SCALAR
+using DWords = hn::Repartition<uint16_t, DN>;
+using VWords = hn::Vec<DWords>;
 
 template <>
 struct Narrow<Bf16> {
   static constexpr bool kInFloats = true;
-  static constexpr int kCut = 16;  // bits of a float that have no room in the 16
 
   static HWY_INLINE VN Load(const Bf16 *p) { return LoadFloats(DN(), p); }
-  // Of floats that are not in the middle of two numbers, nor NaN of which the last bits are set.
-  static HWY_INLINE void Store(VN v, Bf16 *p) {
-    const hn::Rebind<uint16_t, DN> d16;
-    const auto upper = hn::ShiftRight<16>(PlusHalf(v));
-    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<DN>(), upper)), d16,
-               reinterpret_cast<uint16_t *>(p));
-  }
-  // 2 * kNarrow numbers: `a` has the lower half of each 128-bit block of them, `b` the upper one,
-  // which is cheapest where unpacking and packing work block by block. (They do not on SVE.) Only
-  // StorePair brings them back in order.
-  static HWY_INLINE void LoadPair(const Bf16 *p, VN *a, VN *b) {
-#if HWY_TARGET == HWY_SCALAR
-    *a = Load(p);
-    *b = Load(p + kNarrow);
-#else
-    const hn::Repartition<uint16_t, DN> d16;
-    const auto words = hn::LoadU(d16, reinterpret_cast<const uint16_t *>(p));
-    *a = hn::BitCast(DN(), hn::InterleaveLower(d16, hn::Zero(d16), words));
-    *b = hn::BitCast(DN(), hn::InterleaveUpper(d16, hn::Zero(d16), words));
-#endif
-  }
-  static HWY_INLINE void StorePair(VN a, VN b, Bf16 *p) {
-#if HWY_TARGET == HWY_SCALAR
-    Store(a, p);
-    Store(b, p + kNarrow);
-#else
-    const hn::RebindToSigned<DN> di;
-    const hn::Repartition<int16_t, DN> d16;
-    const auto upper = [&](VN v)
-                           HWY_ATTR { return hn::ShiftRight<16>(hn::BitCast(di, PlusHalf(v))); };
-    hn::StoreU(hn::ReorderDemote2To(d16, upper(a), upper(b)), d16, reinterpret_cast<int16_t *>(p));
-#endif
-  }
-  // May any of these products lie in the middle of two numbers? Or be so small that those of a
-  // double factor's parts (scale_narrow-inl.h) leave the range of normal floats?
-  static HWY_INLINE bool MayLieBetween(VN a, VN b) {
-    constexpr uint32_t kLeast = 27u << 23;  // 2^-100
+  // Of products. Returns whether all are told; else it stores nothing.
+  static HWY_INLINE bool StoreTold(VN v, Bf16 *p) {
     const DNBits du;
-    const auto from_middle = [](VN v) HWY_ATTR { return hn::ShiftLeft<16>(PlusHalf(v)); };
-    const auto middle = hn::Eq(hn::Min(from_middle(a), from_middle(b)), hn::Zero(du));
-    // 0 becomes the largest.
-    const auto less_one = [&](VN v) HWY_ATTR {
-      return hn::Sub(hn::BitCast(du, hn::Abs(v)), hn::Set(du, 1));
+    const auto bits = PastMiddle(hn::BitCast(du, v));
+    const auto near = AreAtMost(du, hn::ShiftLeft<16>(bits), uint32_t{kNear} << 16);
+    if (HWY_UNLIKELY(!hn::AllFalse(du, near))) return false;
+    StoreWords(du, hn::ShiftRight<16>(bits), p);
+    return true;
+  }
+
+  // What a factor is made of; here it is the nearest float.
+  static constexpr int kParts = 1;
+  static HWY_INLINE V Part(V factor, int /*part*/) { return factor; }
+  // Of both halves, or of each; their parts are `part` apart.
+  struct Factors {
+    VN words;
+
+    HWY_INLINE Factors(const float *both, int64_t /*part*/) : words(hn::Set(DN(), *both)) {}
+    HWY_INLINE Factors(const float *lower, const float *upper, int64_t /*part*/)
+        : words(hn::ConcatLowerLower(DN(), hn::Set(DN(), *upper), hn::Set(DN(), *lower))) {}
+  };
+  using Words = VWords;
+  struct Products {
+    VWords words, rest;
+  };
+
+  static HWY_INLINE Words LoadPair(const Bf16 *p) {
+    return hn::LoadU(DWords(), reinterpret_cast<const uint16_t *>(p));
+  }
+  static HWY_INLINE Words LoadHalves(const Bf16 *lower, const Bf16 *upper) {
+    const hn::Half<DWords> half;
+    return hn::Combine(DWords(), hn::LoadU(half, reinterpret_cast<const uint16_t *>(upper)),
+                       hn::LoadU(half, reinterpret_cast<const uint16_t *>(lower)));
+  }
+  // Even words and odd ones are taken apart, and meet again, by shifts. +0 where a factor is 0.
+  static HWY_INLINE Products Multiply(Words x, const Factors &factors) {
+    const DN d;
+    const DNBits du;
+    const DWords dw;
+    const auto pairs = hn::BitCast(du, x);
+    const VN even = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
+    const VN odd = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xffff0000u)));
+    const auto low = PastMiddle(hn::BitCast(du, hn::Mul(even, factors.words)));
+    const auto high = PastMiddle(hn::BitCast(du, hn::Mul(odd, factors.words)));
+    const auto join = [](hn::Vec<DNBits> e, hn::Vec<DNBits> o) HWY_ATTR {
+      return hn::OddEven(hn::BitCast(DWords(), o), hn::BitCast(DWords(), e));
     };
-    const auto least = hn::Min(less_one(a), less_one(b));
-    // least <= kLeast - 2, which unsigned numbers are not compared for before AVX-512
-    const auto small = hn::Eq(hn::Min(least, hn::Set(du, kLeast - 2)), least);
-    return !hn::AllFalse(du, hn::Or(middle, small));
+    const auto alive = hn::Ne(factors.words, hn::Zero(d));
+    const VN words = hn::BitCast(d, join(hn::ShiftRight<16>(low), high));
+    return {hn::BitCast(dw, hn::IfThenElseZero(alive, words)), join(low, hn::ShiftLeft<16>(high))};
+  }
+  static HWY_INLINE bool AreTold(const Products &a) {
+    return hn::AllFalse(DWords(), AreAtMost(DWords(), a.rest, kNear));
+  }
+  static HWY_INLINE bool AreTold(const Products &a, const Products &b) {
+    return hn::AllFalse(DWords(), AreAtMost(DWords(), hn::Min(a.rest, b.rest), kNear));
+  }
+  static HWY_INLINE void StorePair(const Products &v, Bf16 *p) {
+    hn::StoreU(v.words, DWords(), reinterpret_cast<uint16_t *>(p));
+  }
+  static HWY_INLINE void StoreHalves(const Products &v, Bf16 *lower, Bf16 *upper) {
+    const hn::Half<DWords> half;
+    hn::StoreU(hn::LowerHalf(half, v.words), half, reinterpret_cast<uint16_t *>(lower));
+    hn::StoreU(hn::UpperHalf(half, v.words), half, reinterpret_cast<uint16_t *>(upper));
   }
 
  private:
-  static HWY_INLINE hn::Vec<DNBits> PlusHalf(VN v) {
-    return hn::Add(hn::BitCast(DNBits(), v), hn::Set(DNBits(), 0x8000u));
+  // A middle, the bit below it and the one above it become 0 to kNear in the lower half; what is
+  // further up is carried into the upper one.
+  static constexpr uint16_t kNear = 2;
+  static HWY_INLINE hn::Vec<DNBits> PastMiddle(hn::Vec<DNBits> bits) {
+    return hn::Add(bits, hn::Set(DNBits(), 0x8001u));
   }
-};
-
-#if SPK_NATIVE_F16
-template <>
-struct Narrow<F16> {
-  static constexpr bool kInFloats = true;
-  static constexpr int kCut = 13;
-  using D16 = hn::Rebind<hwy::float16_t, DN>;
-
-  static HWY_INLINE VN Load(const F16 *p) { return LoadFloats(DN(), p); }
-  static HWY_INLINE void Store(VN v, F16 *p) {
-    hn::StoreU(hn::DemoteTo(D16(), v), D16(), reinterpret_cast<hwy::float16_t *>(p));
-  }
-  // Conversions take whole registers.
-  static HWY_INLINE void LoadPair(const F16 *p, VN *a, VN *b) {
-    *a = Load(p);
-    *b = Load(p + kNarrow);
-  }
-  static HWY_INLINE void StorePair(VN a, VN b, F16 *p) {
-    Store(a, p);
-    Store(b, p + kNarrow);
-  }
-  // May any of these products lie in the middle of two? What is cut off is turned to the top: of a
-  // normal number's middle it is the sign bit alone. Subnormal numbers have fewer bits: of their
-  // middles it is 0, and the rest, never 0, is less than that of the least normal number.
-  static HWY_INLINE bool MayLieBetween(VN a, VN b) {
-    constexpr uint32_t kLeast = 113u << (23 - kCut);  // 2^-14
-    constexpr int32_t kBeyond = 1 << (31 - kCut);     // more than the rest of any
-    constexpr int32_t kSign = INT32_MIN;
-    const DNBits du;
-    const hn::RebindToSigned<DN> di;
-    const auto turned = [&](VN v)
-                            HWY_ATTR { return hn::RotateRight<kCut>(hn::BitCast(du, hn::Abs(v))); };
-    const auto x = turned(a);
-    const auto y = turned(b);
-    const auto lower = hn::Min(hn::BitCast(di, x), hn::BitCast(di, y));
-    const auto middle = hn::RebindMask(du, hn::Lt(lower, hn::Set(di, kSign + kBeyond)));
-    const auto one = hn::Set(du, 1);
-    const auto least = hn::Min(hn::Sub(x, one), hn::Sub(y, one));
-    return !hn::AllFalse(du, hn::Or(middle, hn::Lt(least, hn::Set(du, kLeast - 1))));
+  // Unsigned numbers are not compared for it before AVX-512.
+  template <class DU>
+  static HWY_INLINE hn::Mask<DU> AreAtMost(DU d, hn::Vec<DU> v, hn::TFromD<DU> most) {
+    return hn::Eq(hn::Min(v, hn::Set(d, most)), v);
   }
 };
 #endif
+
+#if SPK_NATIVE_F16
+// Processors round to f16 themselves, subnormal numbers too: a product is told where one of a little
+// less and one of a little more round alike.
+template <>
+struct Narrow<F16> {
+  static constexpr bool kInFloats = true;
+  using D16 = hn::Rebind<hwy::float16_t, DN>;
+  using DBytes = hn::Repartition<uint8_t, D16>;
+
+  static HWY_INLINE VN Load(const F16 *p) { return LoadFloats(DN(), p); }
+  static HWY_INLINE bool StoreTold(VN v, F16 *p) {
+    constexpr float kAway = 0x1p-22F;
+    const auto less = hn::DemoteTo(D16(), hn::Mul(v, hn::Set(DN(), 1 - kAway)));
+    const auto more = hn::DemoteTo(D16(), hn::Mul(v, hn::Set(DN(), 1 + kAway)));
+    if (HWY_UNLIKELY(!hn::AllTrue(DBytes(), Alike(less, more)))) return false;
+    StoreHalf(less, p);
+    return true;
+  }
+
+  // Nearest floats of these are at least 2^-24 of the factor away from it, half a bit of any
+  // product, and not much more. Adding 0 takes the sign off -0: what is dead becomes +0.
+  static constexpr int kParts = 2;
+  static HWY_INLINE V Part(V factor, int part) {
+    constexpr double kAway = 0x1p-23 + 0x1p-40;
+    const V part_of = hn::Mul(factor, hn::Set(D(), part == 0 ? 1 - kAway : 1 + kAway));
+    return hn::Add(part_of, hn::Zero(D()));
+  }
+  struct Factors {
+    VN less[2], more[2];
+
+    HWY_INLINE Factors(const float *both, int64_t part) : Factors(both, both, part) {}
+    HWY_INLINE Factors(const float *lower, const float *upper, int64_t part)
+        : less{hn::Set(DN(), lower[0]), hn::Set(DN(), upper[0])},
+          more{hn::Set(DN(), lower[part]), hn::Set(DN(), upper[part])} {}
+  };
+  struct Words {
+    VN half[2];
+  };
+  struct Products {
+    hn::Vec<D16> half[2];
+    hn::Mask<DBytes> told;
+  };
+
+  static HWY_INLINE Words LoadPair(const F16 *p) { return LoadHalves(p, p + kNarrow); }
+  static HWY_INLINE Words LoadHalves(const F16 *lower, const F16 *upper) {
+    return {{Load(lower), Load(upper)}};
+  }
+  static HWY_INLINE Products Multiply(const Words &x, const Factors &factors) {
+    const DN d;
+    hn::Vec<D16> less[2];
+    hn::Vec<D16> more[2];
+    for (int i = 0; i < 2; ++i) {
+      const VN v = hn::IfThenElseZero(hn::Ne(factors.less[i], hn::Zero(d)), x.half[i]);
+      less[i] = hn::DemoteTo(D16(), hn::Mul(v, factors.less[i]));
+      more[i] = hn::DemoteTo(D16(), hn::Mul(v, factors.more[i]));
+    }
+    return {{less[0], less[1]}, hn::And(Alike(less[0], more[0]), Alike(less[1], more[1]))};
+  }
+  static HWY_INLINE bool AreTold(const Products &a) { return hn::AllTrue(DBytes(), a.told); }
+  static HWY_INLINE bool AreTold(const Products &a, const Products &b) {
+    return hn::AllTrue(DBytes(), hn::And(a.told, b.told));
+  }
+  static HWY_INLINE void StorePair(const Products &v, F16 *p) { StoreHalves(v, p, p + kNarrow); }
+  static HWY_INLINE void StoreHalves(const Products &v, F16 *lower, F16 *upper) {
+    StoreHalf(v.half[0], lower);
+    StoreHalf(v.half[1], upper);
+  }
+
+ private:
+  static HWY_INLINE void StoreHalf(hn::Vec<D16> v, F16 *p) {
+    hn::StoreU(v, D16(), reinterpret_cast<hwy::float16_t *>(p));
+  }
+  // Bytes, because a mask of all is taken from those at once.
+  static HWY_INLINE hn::Mask<DBytes> Alike(hn::Vec<D16> a, hn::Vec<D16> b) {
+    return hn::Eq(hn::BitCast(DBytes(), a), hn::BitCast(DBytes(), b));
+  }
+};
+#endif
+
+// kNarrow elements times factors that are floats; +0 where one is 0.
+template <class T>
+HWY_INLINE VN ProductInFloats(const T *x, VN factor) {
+  const auto alive = hn::Ne(factor, hn::Zero(DN()));
+  return hn::IfThenElseZero(alive, hn::Mul(Narrow<T>::Load(x), factor));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace spk

@@ -61,19 +61,20 @@ HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
 }
 
 // The factors of rows of n < kMostPicked elements that follow each other, picked from a register of
-// them: lane l of register k of the elements belongs to row (k * lanes + l) / n.
+// them: lane l of register k of the elements, of which there are `registers`, belongs to row
+// (k * lanes + l) / n.
 inline constexpr int64_t kMostPicked = 16;
 // Are factors picked? A register holds those of kN rows, whose elements are n registers; of two
 // rows it gains little.
 inline constexpr bool kPicks = kN >= 4;
 
 template <class DT, class Indices>
-HWY_INLINE void SetPicks(DT d, int64_t n, Indices *pick) {
+HWY_INLINE void SetPicks(DT d, int64_t n, int64_t registers, Indices *pick) {
   constexpr auto kRegister = static_cast<int64_t>(hn::MaxLanes(d));
   HWY_ALIGN hn::TFromD<hn::RebindToSigned<DT>> row[kRegister];
   int64_t r = 0;
   int64_t element = 0;  // of the row
-  for (int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < registers; ++k) {
     for (int64_t l = 0; l < kRegister; ++l) {
       row[l] = static_cast<hn::TFromD<hn::RebindToSigned<DT>>>(r);
       if (++element < n) continue;

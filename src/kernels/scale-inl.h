@@ -103,9 +103,7 @@ HWY_NOINLINE void StoreRegisterByDoubles(VN x, VN f, T *y) {
 template <class T>
 HWY_INLINE void StoreNarrowProduct(VN product, VN x, VN f, T *y) {
   const bool is_number = hn::AllFalse(DN(), hn::IsNaN(f));
-  if (HWY_LIKELY(is_number && !Narrow<T>::MayLieBetween(product, product))) {
-    return Narrow<T>::Store(product, y);
-  }
+  if (HWY_LIKELY(is_number && Narrow<T>::StoreTold(product, y))) return;
   StoreRegisterByDoubles(x, f, y);
 }
 

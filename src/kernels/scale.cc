@@ -58,14 +58,9 @@ template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t soon) {
   if constexpr (Narrow<T>::kInFloats && !kForShortRows<P, T>) {
     if (n >= kNarrow) {
-      if constexpr (kByDoubles<P>) {
-        NarrowFactors<T> narrow;
-        narrow.Take(&factor, 1, 1);
-        if (narrow[0].is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow[0], factor, soon);
-      } else {
-        const FloatFactor narrow(factor);
-        if (narrow.is_usual) return ScaleNarrowRow<T, P>(x, y, n, narrow, factor, soon);
-      }
+      NarrowFactors<T> narrow;
+      narrow.Take(&factor, 1, 1);
+      if (narrow.IsUsual(0)) return ScaleNarrowRow<T, P>(x, y, n, narrow.Of(0), factor, soon);
     }
   }
   ScaleRun<T, P>(x, y, n, factor, soon);
@@ -169,38 +164,71 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
   }
 }
 
+// Doubles as factors of 16-bit numbers are picked as floats: twice as many are in a register, and
+// mostly they tell how to round.
+template <class P, class T>
+inline constexpr bool kPicksFloats = kByDoubles<P> &&Narrow<T>::kInFloats;
+template <class P, class T>
+using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P>;
+
+// The factors of a register of rows. Returns whether those that are picked stand for them.
+template <class P, class T, class F>
+HWY_INLINE bool LoadPicked(const Factor<P> *factor, F *factors) {
+  if constexpr (kPicksFloats<P, T>) {
+    *factors = LoadAsFloats(factor);
+    M in_floats = AreInFloats(Load(factor));
+    for (int64_t i = kN; i < kNarrow; i += kN) {
+      in_floats = hn::And(in_floats, AreInFloats(Load(factor + i)));
+    }
+    return hn::AllTrue(D(), in_floats);
+  } else {
+    *factors = hn::LoadU(typename PickedProduct<P, T>::Tag(), factor);
+    return true;
+  }
+}
+
+// Register k of the elements of rows of n, where floats do not tell.
+template <class P, class T>
+HWY_NOINLINE void ScalePickedUntold(const T *x, T *y, int64_t n, int64_t k, const double *factor) {
+  HWY_ALIGN double picked[kNarrow];
+  for (int64_t i = 0; i < kNarrow; ++i) picked[i] = factor[(k * kNarrow + i) / n];
+  for (int64_t i = 0; i < kNarrow; i += kN) StoreProduct<P>(Load(x + i), Load(picked + i), y + i);
+}
+
 // The same, a register of rows at a time, with factors picked from it.
-template <class P>
+template <class P, class T>
 class PickedRows {
  public:
-  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(Tag(), n, pick_); }
+  static constexpr auto kRows = kFactors<PickedProduct<P, T>>;
+
+  explicit HWY_INLINE PickedRows(int64_t n) : n_(n) { SetPicks(Tag(), n, n, pick_); }
 
   // kGroups groups that share their factors, each of which is picked once. Returns how many rows of
   // each have been scaled.
-  template <int64_t kGroups, class T>
+  template <int64_t kGroups>
   HWY_INLINE int64_t Scale(const ScaleArgs &args, const std::byte *x, std::byte *y,
                            const Factor<P> *factor) const {
-    constexpr auto kRegister = kFactors<P> * static_cast<int64_t>(sizeof(T));
+    constexpr auto kRegister = kRows * static_cast<int64_t>(sizeof(T));
     const Tag d;
     int64_t row = 0;
-    for (; row + kFactors<P> <= args.rows;
-         row += kFactors<P>, x += kRegister * n_, y += kRegister * n_) {
-      const auto factors = hn::LoadU(d, factor + row);
+    for (; row + kRows <= args.rows; row += kRows, x += kRegister * n_, y += kRegister * n_) {
+      hn::Vec<Tag> factors;
+      const bool are_picked = LoadPicked<P, T>(factor + row, &factors);
       // Rows times 1 keep the bits of NaN.
       const bool some_stay = !hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1)));
-      if (HWY_UNLIKELY(some_stay && (HaveNaN<kGroups, T>(args, x)))) {
+      if (HWY_UNLIKELY(!are_picked || (some_stay && HaveNaN<kGroups>(args, x)))) {
         for (int64_t g = 0; g < kGroups; ++g) {
-          ScaleTinyRows<T, P>(At<T>(x + g * args.x_group), At<T>(y + g * args.y_group), n_,
-                              kFactors<P>, factor + row, 1, args.soon);
+          ScaleTinyRows<T, P>(At(x + g * args.x_group), At(y + g * args.y_group), n_, kRows,
+                              factor + row, 1, args.soon);
         }
         continue;
       }
       for (int64_t k = 0; k < n_; ++k) {
         const auto picked = hn::TableLookupLanes(factors, pick_[k]);
         for (int64_t g = 0; g < kGroups; ++g) {
-          const T *from = At<T>(x + g * args.x_group + k * kRegister);
+          const T *from = At(x + g * args.x_group + k * kRegister);
           prefetch_far(from, args.soon);
-          StoreProduct<P>(LoadFor<P>(from), picked, At<T>(y + g * args.y_group + k * kRegister));
+          Store(from, picked, At(y + g * args.y_group + k * kRegister), k, factor + row);
         }
       }
     }
@@ -208,28 +236,33 @@ class PickedRows {
   }
 
  private:
-  using Tag = typename P::Tag;
+  using Tag = typename PickedProduct<P, T>::Tag;
   using Index = hn::TFromD<hn::RebindToSigned<Tag>>;
   using Picks = decltype(hn::SetTableIndices(Tag(), static_cast<const Index *>(nullptr)));
 
-  template <class T>
-  static HWY_INLINE const T *At(const std::byte *p) {
-    return reinterpret_cast<const T *>(p);
-  }
-  template <class T>
-  static HWY_INLINE T *At(std::byte *p) {
-    return reinterpret_cast<T *>(p);
-  }
+  static HWY_INLINE const T *At(const std::byte *p) { return reinterpret_cast<const T *>(p); }
+  static HWY_INLINE T *At(std::byte *p) { return reinterpret_cast<T *>(p); }
 
-  // Is a NaN in kFactors rows of any of the groups?
-  template <int64_t kGroups, class T>
+  // Is a NaN in kRows rows of any of the groups?
+  template <int64_t kGroups>
   HWY_INLINE bool HaveNaN(const ScaleArgs &args, const std::byte *x) const {
     bool any = false;
     for (int64_t g = 0; g < kGroups; ++g) {
-      const T *from = At<T>(x + g * args.x_group);
-      for (int64_t k = 0; k < n_; ++k) any |= HasNaN<kFactors<P>>(from + k * kFactors<P>);
+      const T *from = At(x + g * args.x_group);
+      for (int64_t k = 0; k < n_; ++k) any |= HasNaN<kRows>(from + k * kRows);
     }
     return any;
+  }
+
+  // Register k of the elements.
+  HWY_INLINE void Store(const T *x, hn::Vec<Tag> picked, T *y, int64_t k,
+                        const Factor<P> *factor) const {
+    if constexpr (kPicksFloats<P, T>) {
+      if (HWY_LIKELY(Narrow<T>::StoreTold(ProductInFloats(x, picked), y))) return;
+      ScalePickedUntold<P>(x, y, n_, k, factor);
+    } else {
+      StoreProduct<P>(LoadFor<P>(x), picked, y);
+    }
   }
 
   int64_t n_;
@@ -248,11 +281,12 @@ HWY_NOINLINE void ScaleGroupsOfTinyRows(const ScaleArgs &args) {
 
 // kGroups groups of rows from number `first` on.
 template <int64_t kGroups, class T, class P>
-HWY_INLINE void ScaleSomeGroups(const ScaleArgs &args, const PickedRows<P> &picked, int64_t first) {
+HWY_INLINE void ScaleSomeGroups(const ScaleArgs &args, const PickedRows<P, T> &picked,
+                                int64_t first) {
   const std::byte *x = args.x + first * args.x_group;
   std::byte *y = args.y + first * args.y_group;
   const auto *factor = static_cast<const Factor<P> *>(args.factor) + first * args.factor_group;
-  const int64_t done = picked.template Scale<kGroups, T>(args, x, y, factor);
+  const int64_t done = picked.template Scale<kGroups>(args, x, y, factor);
   for (int64_t g = 0; g < kGroups; ++g) {
     ScaleTinyRows<T, P>(reinterpret_cast<const T *>(x + g * args.x_group) + done * args.n,
                         reinterpret_cast<T *>(y + g * args.y_group) + done * args.n, args.n,
@@ -264,7 +298,7 @@ template <class T, class P>
 HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
   const ScaleArgs args = given;  // a copy that no store can change, as far as compilers know
   constexpr int64_t kTogether = 4;
-  const PickedRows<P> picked(args.n);
+  const PickedRows<P, T> picked(args.n);
   int64_t group = 0;
   if (args.factor_group == 0) {
     for (; group + kTogether <= args.groups; group += kTogether) {
@@ -286,42 +320,13 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   });
 }
 
-// Rows of a register of 16-bit numbers, with one factor each.
-template <class T, class P>
-HWY_NOINLINE void ScaleRowsOfOneRegister(const ScaleArgs &given) {
-  const ScaleArgs args = given;  // a copy that no store can change, as far as compilers know
-  for (int64_t group = 0; group < args.groups; ++group) {
-    const std::byte *x = args.x + group * args.x_group;
-    std::byte *y = args.y + group * args.y_group;
-    const auto *factor = static_cast<const Factor<P> *>(args.factor) + group * args.factor_group;
-    int64_t r = 0;
-    for (; r + 2 <= args.rows; r += 2, x += 2 * args.x_row, y += 2 * args.y_row) {
-      ScaleTwoRegisters<T, P>(x, y, args, FloatFactor(factor[0]),
-                              FloatFactor(factor[args.factor_row]), factor);
-      factor += 2 * args.factor_row;
-    }
-    if (r == args.rows) continue;
-    ScaleShortRow<T, P>(reinterpret_cast<const T *>(x), reinterpret_cast<T *>(y), kNarrow,
-                        FloatFactor(*factor), *factor, args.soon);
-  }
-}
-
-// Rows of a pair of registers of 16-bit numbers, with one factor each.
-template <class T, class P>
-HWY_NOINLINE void ScaleRowsOfPairs(const ScaleArgs &args) {
-  constexpr int64_t kPair = 2 * kNarrow;
-  const int64_t soon = args.soon;
-  ForEachRow<T, Factor<P>>(args, [soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    ScaleShortRow<T, P>(x, y, kPair, FloatFactor(*factor), *factor, soon);
-  });
-}
-
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   if constexpr (!kForShortRows<P, T>) {
     if (FollowEachOther<T>(args)) {
-      if constexpr (kFactors<P> >= 4) {
-        const bool many = args.rows >= kFactors<P> && args.factor_row == 1;
+      constexpr auto kRows = PickedRows<P, T>::kRows;
+      if constexpr (kRows >= 4) {
+        const bool many = args.rows >= kRows && args.factor_row == 1;
         if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
       }
       if (args.n < kFactors<P>) return ScaleGroupsOfTinyRows<T, P>(args);
@@ -329,12 +334,8 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   }
   switch (KindOfRows<T>(args, kFactors<P>)) {
     case Rows::kShort:
-      if constexpr (Narrow<T>::kInFloats && kByDoubles<P>) {
+      if constexpr (Narrow<T>::kInFloats && !kForShortRows<P, T>) {
         if (args.n >= kNarrow) return ScaleNarrowRows<T, P>(args);
-      }
-      if constexpr (kAsNarrow<P, T>) {
-        if (args.n == kNarrow) return ScaleRowsOfOneRegister<T, P>(args);
-        if (args.n == 2 * kNarrow) return ScaleRowsOfPairs<T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
           args, [n = args.n, soon = args.soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {

@@ -12,6 +12,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/narrow-inl.h"
 #include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shrink-inl.h"
@@ -55,7 +56,8 @@ class BlocksAlong {
         soon_(args.blocks.soon),
         tail_(args.blocks.n),
         op_(op) {
-    SetPicks(DV(), n(), pick_);
+    SetPicks(DV(), n(), n(), pick_);
+    if constexpr (kInFloats) SetPicks(DN(), n(), n() / 2, pairs_);
   }
 
   // `count` >= 1 groups of kN blocks; returns how many blocks stay. Roots and divisions take long:
@@ -104,6 +106,8 @@ class BlocksAlong {
   using Picks = decltype(hn::SetTableIndices(
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
   static constexpr bool kIsTiny = kLength == 2 || kLength == 4;
+  static constexpr bool kInFloats = std::is_same_v<Op, Soft> && Narrow<T>::kInFloats;
+  using PairPicks = decltype(hn::SetTableIndices(DN(), static_cast<const int32_t *>(nullptr)));
   struct Judged {
     hn::Vec<DV> verdict;
     bool is_usual;
@@ -175,9 +179,27 @@ class BlocksAlong {
     if constexpr (std::is_same_v<Op, Soft>) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
-    for (int64_t k = 0; k < n(); ++k) {
-      Verdict::Apply(x + k * kN, hn::TableLookupLanes(judged.verdict, pick_[k]), y + k * kN);
+    int64_t k = 0;
+    if constexpr (kInFloats) k = WriteInFloats(x, judged.verdict, y);
+    for (; k < n(); ++k) Apply(x, judged.verdict, k, y);
+  }
+
+  // Register k of the elements of a group.
+  HWY_INLINE void Apply(const T *x, hn::Vec<DV> verdict, int64_t k, T *y) const {
+    Verdict::Apply(x + k * kN, hn::TableLookupLanes(verdict, pick_[k]), y + k * kN);
+  }
+
+  // Two of them at a time, times factors that are floats; returns how many.
+  HWY_INLINE int64_t WriteInFloats(const T *x, V factor, T *y) const {
+    const VN factors = TwiceAsFloats(factor);
+    int64_t k = 0;
+    for (; k + 2 <= n(); k += 2) {
+      const VN product = ProductInFloats(x + k * kN, hn::TableLookupLanes(factors, pairs_[k / 2]));
+      if (HWY_LIKELY((Narrow<T>::StoreTold(product, y + k * kN)))) continue;
+      Apply(x, factor, k, y);
+      Apply(x, factor, k + 1, y);
     }
+    return k;
   }
 
   static HWY_NOINLINE void WriteUnusual(const T *x, V factor, const Picks *pick, int64_t n, T *y) {
@@ -187,6 +209,7 @@ class BlocksAlong {
   }
 
   Picks pick_[kMostAlong];
+  PairPicks pairs_[kInFloats ? kMostAlong / 2 : 1];
   int64_t n_;
   int64_t to_y_;
   int64_t soon_;

@@ -174,9 +174,7 @@ HWY_INLINE bool StoreNarrow(VN v, float *y) {
 }
 template <class T>
 HWY_INLINE bool StoreNarrow(VN v, T *y) {
-  if (HWY_UNLIKELY(Narrow<T>::MayLieBetween(v, v))) return false;
-  Narrow<T>::Store(v, y);
-  return true;
+  return Narrow<T>::StoreTold(v, y);
 }
 
 // kNarrow elements; returns how many stay alive.

@@ -80,12 +80,15 @@ typedef struct {
 } shape;
 
 static const shape kShapes[] = {
-    {1, 64, false, 0}, {1, 8, false, 0},  {1, 16, false, 0}, {1, 32, false, 0}, {1, 40, false, 0},
-    {1, 13, false, 0}, {1, 28, false, 0}, {1, 56, false, 0}, {1, 1, false, 0},  {1, 2, false, 0},
-    {1, 4, false, 0},  {4, 4, false, 0},  {8, 8, false, 0},  {4, 2, false, 0},  {16, 1, false, 0},
-    {2, 16, false, 0}, {4, 64, false, 0}, {8, 64, false, 0}, {1, 15, false, 0}, {1024, 1, false, 0},
-    {1, 1, true, 0},   {1, 32, true, 0},  {1, 13, true, 0},  {4, 8, true, 0},   {2, 16, false, 48},
-    {2, 8, false, 40}, {2, 4, false, 12}};
+    {1, 64, false, 0},  {1, 8, false, 0},  {1, 16, false, 0},  {1, 32, false, 0},
+    {1, 40, false, 0},  {1, 13, false, 0}, {1, 28, false, 0},  {1, 56, false, 0},
+    {1, 1, false, 0},   {1, 2, false, 0},  {1, 4, false, 0},   {4, 4, false, 0},
+    {8, 8, false, 0},   {4, 2, false, 0},  {16, 1, false, 0},  {2, 16, false, 0},
+    {4, 64, false, 0},  {8, 64, false, 0}, {1, 15, false, 0},  {1024, 1, false, 0},
+    {1, 1, true, 0},    {1, 32, true, 0},  {1, 13, true, 0},   {4, 8, true, 0},
+    {2, 16, false, 48}, {2, 8, false, 40}, {2, 4, false, 12},  {1, 3, false, 63},
+    {1, 6, false, 60},  {1, 9, false, 63}, {1, 10, false, 60}, {1, 12, false, 60},
+    {2, 6, false, 60},  {4, 7, false, 63}};
 
 static int step_of(shape of) {
   return of.apart ? 2 : 1;
@@ -298,7 +301,8 @@ static void check_left(const format *f, shape of, const long double *left, const
       assert_int_equal(words[i], word);
       continue;
     }
-    const long double exact = value_of(f, word) * left[block_of(of, i)];
+    const long double share = left[block_of(of, i)];
+    const long double exact = share == 0 ? 0 : value_of(f, word) * share; /* dead: +0 */
     const uint16_t least = word_of(f, exact * (1 - error));
     const uint16_t most = word_of(f, exact * (1 + error));
     if (words[i] == least || words[i] == most) continue;
@@ -308,13 +312,14 @@ static void check_left(const format *f, shape of, const long double *left, const
   }
 }
 
-/* Thresholds that leave `share` of each block; their norms are in `norms`. */
-static void check_metric(const format *f, shape of, double share, const long double *norms) {
+/* Thresholds that leave `share` of each block, in a metric or not; their norms are in `norms`. */
+static void check_share(const format *f, shape of, double share, const long double *norms,
+                        bool in_a_metric) {
   static uint16_t words[kWords];
   static uint16_t metric[kWords];
   static double thresholds[kMostBlocks];
   static long double left[kMostBlocks];
-  const double h = 1.5;
+  const double h = in_a_metric ? 1.5 : 1;
   for (int i = 0; i < kWords; ++i) {
     words[i] = (uint16_t)i;
     metric[i] = word_of(f, h);
@@ -326,12 +331,16 @@ static void check_metric(const format *f, shape of, double share, const long dou
   for (int64_t b = 0; b < blocks; ++b) {
     const bool finite = isfinite(norms[b]);
     thresholds[b] = finite ? (double)(h * norms[b] * (1 - (long double)share)) : 1.0;
-    left[b] = finite && norms[b] > 0 ? 1 - thresholds[b] / (h * norms[b]) : finite ? 1.0L : NAN;
+    const long double of_zeros = in_a_metric ? 1 : 0;
+    left[b] = !finite         ? (long double)NAN
+              : norms[b] == 0 ? of_zeros
+                              : 1 - thresholds[b] / (h * norms[b]);
   }
   const spk_buffer conditioners = {metric, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer limits = {thresholds, blocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
-  options.conditioners = &conditioners;
+  options.eps = 0;
+  if (in_a_metric) options.conditioners = &conditioners;
   options.atol = 0;
   options.max_iter = 64;
   const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
@@ -341,8 +350,7 @@ static void check_metric(const format *f, shape of, double share, const long dou
 }
 
 /* Shares that bring elements near the middle of two numbers: a float between would lie in it. */
-static void thresholds_in_a_metric_are_rounded_once(void **state) {
-  (void)state;
+static void check_shares(bool in_a_metric) {
   static long double norms[kMostBlocks];
   static const double shares[] = {0.5, 0.75, 0.75 + 0x1p-31, 0.75 - 0x1p-31, 0.625 + 0x1p-30, 0.9};
   for (int64_t c = 0; c < COUNT(kFormats) * COUNT(kShapes); ++c) {
@@ -356,8 +364,20 @@ static void thresholds_in_a_metric_are_rounded_once(void **state) {
       norms[block_of(of, i)] += w * w;
     }
     for (int b = 0; b < kMostBlocks; ++b) norms[b] = sqrtl(norms[b]);
-    for (int64_t s = 0; s < COUNT(shares); ++s) check_metric(f, of, shares[s], norms);
+    for (int64_t s = 0; s < COUNT(shares); ++s) {
+      check_share(f, of, shares[s], norms, in_a_metric);
+    }
   }
+}
+
+static void thresholds_are_rounded_once(void **state) {
+  (void)state;
+  check_shares(false);
+}
+
+static void thresholds_in_a_metric_are_rounded_once(void **state) {
+  (void)state;
+  check_shares(true);
 }
 
 int main(void) {
@@ -367,6 +387,7 @@ int main(void) {
       TEST(products_with_narrow_factors_are_rounded_once),
       TEST(products_near_ties_are_rounded_once),
       TEST(soft_thresholds_of_elements_are_rounded_once),
+      TEST(thresholds_are_rounded_once),
       TEST(thresholds_in_a_metric_are_rounded_once),
   };
   return exit_code(cmocka_run_group_tests_name("narrow", tests, NULL, NULL));
