@@ -92,10 +92,10 @@ bool is_small(const GridLeaf &leaf) {
   return in_same_places && (is_row || numel <= kMostRowsAcross);
 }
 
-// Are elements of a tile visited once? Norms of doubles may visit it again, to scale its elements;
-// leaves of a coupling lie in different orders, and larger tiles would reach over more rows of each.
+// Are elements of a tile visited once? Leaves of a coupling lie in different orders, and larger
+// tiles would reach over more rows of each.
 bool is_visited_once(const Grid &grid, Visits visits) {
-  if (grid.score_dtype == SPK_F64 || grid.leaves.size() > 1) return false;
+  if (grid.leaves.size() > 1) return false;
   return visits == Visits::kOnce || (visits == Visits::kByThreshold && is_small(grid.leaves[0]));
 }
 
@@ -209,7 +209,9 @@ Tiling Grid::tiles() const {
 
 int64_t Grid::streamed_elements() const {
   constexpr int64_t kBeside = 64;  // blocks whose short rows, side by side, are long
-  const int64_t beside = leaves[0].has_short_rows() ? kBeside * numel_per_block : 0;
+  // Norms of doubles may visit a box again, to scale its elements: they should still be in cache.
+  const bool is_large = leaves[0].has_short_rows() && score_dtype != SPK_F64;
+  const int64_t beside = is_large ? kBeside * numel_per_block : 0;
   return spk::streamed_elements(numblk() * numel_per_block, std::max(kMostStreamed, beside));
 }
 

@@ -97,13 +97,15 @@ struct Min : Plain {
   static HWY_INLINE V Join(V a, V b) { return Smaller(a, b); }
 };
 
-// sum + b, with the rounding error of the sum added to `error` (Knuth's TwoSum).
+// sum + b, neither of them negative, with the rounding error of the sum added to `error` (Dekker's
+// Fast2Sum, which takes the larger one first: what it takes to tell them apart is less than what
+// Knuth's TwoSum computes instead).
 HWY_INLINE void AddExact(V &sum, V &error, V b) {
   const V total = hn::Add(sum, b);
-  const V part = hn::Sub(total, sum);
-  const V lost = hn::Add(hn::Sub(sum, hn::Sub(total, part)), hn::Sub(b, part));
+  const V larger = hn::Max(sum, b);
+  const V smaller = hn::Min(sum, b);
+  error = hn::Add(error, hn::Sub(smaller, hn::Sub(total, larger)));
   sum = total;
-  error = hn::Add(error, lost);
 }
 
 // x^2 = square + what is returned, exactly: by a fused operation where there is one, else by

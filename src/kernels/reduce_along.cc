@@ -296,10 +296,7 @@ void ReduceAnyAlong(const ReduceArgs &args) {
     if (args.rows == 1 && args.n % kLongStep == 0 && args.n <= kMostInGroup) {
       return ReduceRows<RowKind::kWhole, T, Op>(args);
     }
-    // Compensated sums take longer than memory does.
-    if constexpr (!Op::kCompensated) {
-      if (AreInTiles<T>(args)) return ReduceRows<RowKind::kInTiles, T, Op>(args);
-    }
+    if (AreInTiles<T>(args)) return ReduceRows<RowKind::kInTiles, T, Op>(args);
   }
   ReduceRows<RowKind::kLong, T, Op>(args);
 }
