@@ -34,23 +34,34 @@ HWY_INLINE M AreExactRoots(V roots) {
                  hn::Le(roots, hn::Set(d, 1 / kLeastExactRoot)));
 }
 
-// Of a contiguous row of n >= kLanes elements, in lane 0.
+// A block of some contiguous rows of n >= kLanes doubles; their places are in bytes from `x` on.
+struct BlockOfRows {
+  const std::byte *x;
+  const int64_t *row;
+  int64_t rows, n;
+};
+
+// In lane 0.
 template <class Op>
-HWY_INLINE Accumulator<Op> ReduceRow(const double *x, int64_t n, double with) {
+HWY_INLINE Accumulator<Op> ReduceBlock(const BlockOfRows &block, double with) {
   Lanes<Op> lanes[kN];
-  AddLong<false>(x, n, Tail<Op>(n), hn::Set(D(), with), &lanes[0], [](int64_t) {});
+  const Tail<Op> tail(block.n);
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const auto *row = reinterpret_cast<const double *>(block.x + block.row[r]);
+    AddLong<false>(row, block.n, tail, hn::Set(D(), with), &lanes[0], [](int64_t) {});
+  }
   return Fold(lanes);
 }
 
-// Of a contiguous row that is a block: the bits that exact_euclidean of core/norms.cc gives it.
-inline HWY_NOINLINE double ExactNorm(const double *x, int64_t n) {
-  const double largest = hn::GetLane(ReduceRow<MaxMagnitude>(x, n, 0.0).sum);
+// The bits that exact_euclidean of core/norms.cc gives it.
+inline HWY_NOINLINE double ExactNorm(const BlockOfRows &block) {
+  const double largest = hn::GetLane(ReduceBlock<MaxMagnitude>(block, 0.0).sum);
   if (largest == 0.0 || !std::isfinite(largest)) return largest;
-  const auto plain = ReduceRow<SumSquaresExact>(x, n, 1.0);
+  const auto plain = ReduceBlock<SumSquaresExact>(block, 1.0);
   const double root = hn::GetLane(ExactRoot(plain.sum, plain.error));
   if (is_exact_root(root)) return root;
   const double scale = norm_scale(largest);
-  const auto scaled = ReduceRow<SumSquaresExact>(x, n, scale);
+  const auto scaled = ReduceBlock<SumSquaresExact>(block, scale);
   return hn::GetLane(ExactRoot(scaled.sum, scaled.error)) / scale;
 }
 
@@ -74,10 +85,10 @@ HWY_INLINE V ExactNorms(V roots, const NormOf &norm_of) {
   return hn::IfThenElse(exact, roots, NormsWhere(hn::Not(exact), norm_of));
 }
 
-// Which rows have a norm that is not below their threshold; NaN survives. `squares` are plain sums
+// Which blocks have a norm that is not below their threshold; NaN survives. `squares` are plain sums
 // of up to kMostInRow squares. Those tell, too, unless they are close: all roundings together,
 // fused or not, are less than kClose, as long as sums are well inside the range of double, between
-// kLeast and kMost. Then norm_of(i) is asked for the norm of row i.
+// kLeast and kMost. Then norm_of(i) is asked for the norm of block i.
 template <class NormOf>
 HWY_INLINE M StayExactly(V squares, V threshold, const NormOf &norm_of) {
   const D d;

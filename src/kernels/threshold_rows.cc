@@ -84,7 +84,10 @@ class RowsInTurn {
     return behind + HWY_MAX(1, kFar / HWY_MAX(step_, 1));
   }
 
-  HWY_INLINE RowNorms Norms(const std::byte *x) const { return {x, n_, step_}; }
+  HWY_INLINE BlockNorms Norms(const std::byte *x) const {
+    static constexpr int64_t kFirst = 0;
+    return {{x, &kFirst, 1, n_}, step_};
+  }
 
   template <class L>
   HWY_INLINE int64_t JudgeOne(const std::byte *x, const Lanes<Sum> &row, L threshold,

@@ -1,6 +1,6 @@
 // Thresholding of tiles, blocks of several short rows that lie beside those of their neighbours:
 // while some tiles are written row by row, the next ones are read, so that memory is busy both ways
-// all the time. Tiles of floats that stay as they are are not written in place.
+// all the time. Tiles of floats and doubles that stay as they are are not written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_tiles.cc"
 #include <hwy/foreach_target.h>
@@ -47,14 +47,14 @@ class TilesInTurn {
     int64_t kept = Read(x, threshold, kTurn, tiles);
     for (int64_t t = 1; t < turns; ++t, x += turn_) {
       threshold += kTurn;
-      Lanes<SumSquares> lanes[kGroups * kN];
+      Lanes<Sum> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         const std::byte *row = x + row_[r];
         for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, ahead_);
         ReadRow(row + turn_, kTurn, lanes);
         WriteRow(row, kTurn, tiles);
       }
-      kept += Judge(lanes, threshold, kTurn, tiles);
+      kept += Judge(x + turn_, lanes, threshold, kTurn, tiles);
     }
     Write(x, kTurn, tiles);
     return kept;
@@ -74,16 +74,20 @@ class TilesInTurn {
   static constexpr bool kAnyLength = kLength == 0;
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
+  using Sum = typename Tiles::Sum;
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
 
   template <class L>
-  HWY_INLINE int64_t Judge(const Lanes<SumSquares> *lanes, const L *threshold, int64_t count,
-                           Tiles *tiles) const {
+  HWY_INLINE int64_t Judge(const std::byte *x, const Lanes<Sum> *lanes, const L *threshold,
+                           int64_t count, Tiles *tiles) const {
+    const int64_t step = n() * static_cast<int64_t>(sizeof(T));
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i += kN) {
       const V measures = Tiles::Measure(Fold(lanes + i));
-      kept += JudgeSome(op_, measures, threshold + i, HWY_MIN(count - i, kN), {}, &tiles[i / kN]);
+      const BlockNorms norms{{x + i * step, row_, rows_, n()}, step};
+      const int64_t some = HWY_MIN(count - i, kN);
+      kept += JudgeSome(op_, measures, threshold + i, some, norms, &tiles[i / kN]);
     }
     return kept;
   }
@@ -91,16 +95,16 @@ class TilesInTurn {
   template <class L>
   HWY_INLINE int64_t Read(const std::byte *x, const L *threshold, int64_t count,
                           Tiles *tiles) const {
-    Lanes<SumSquares> lanes[kGroups * kN];
+    Lanes<Sum> lanes[kGroups * kN];
     for (int64_t r = 0; r < rows_; ++r) ReadRow(x + row_[r], count, lanes);
-    return Judge(lanes, threshold, count, tiles);
+    return Judge(x, lanes, threshold, count, tiles);
   }
-  HWY_INLINE void ReadRow(const std::byte *row, int64_t count, Lanes<SumSquares> *lanes) const {
+  HWY_INLINE void ReadRow(const std::byte *row, int64_t count, Lanes<Sum> *lanes) const {
     const T *x = reinterpret_cast<const T *>(row);
     for (int64_t i = 0; i < count; ++i, x += n()) AddRow(x, &lanes[i]);
   }
   // In the order of reduce_along.cc.
-  HWY_INLINE void AddRow(const T *x, Lanes<SumSquares> *lanes) const {
+  HWY_INLINE void AddRow(const T *x, Lanes<Sum> *lanes) const {
     const V unused = hn::Zero(D());
     if constexpr (kAnyLength || kLength >= kLongStep) {
       AddLong<!kAnyLength>(x, n(), tail_, unused, lanes, [](int64_t) {});
@@ -135,7 +139,7 @@ class TilesInTurn {
   int64_t turn_;   // bytes of a row of kTurn tiles
   int64_t ahead_;  // bytes to what is asked for
   int64_t to_y_;
-  Tail<SumSquares> tail_;
+  Tail<Sum> tail_;
   const Op op_;
 };
 
@@ -187,6 +191,7 @@ void FillThresholdTiles(Kernels *table) {
     table->shrink_tiles[kF32][0] = ShrinkTiles<float, float>;
     table->shrink_tiles[kF32][1] = ShrinkTiles<float, double>;
     FillDropTiles<float>(kF32, table);
+    FillDropTiles<double>(kF64, table);
     FillDropTiles<F16>(kF16, table);
     FillDropTiles<Bf16>(kBf16, table);
   }

@@ -81,13 +81,13 @@ class KeptRow {
   hn::Vec<DW> keep_;
 };
 
-// The norm of row i of some rows of doubles.
-struct RowNorms {
-  const std::byte *x;
-  int64_t n, step;
+// The norm of block i of some of doubles, `step` bytes apart.
+struct BlockNorms {
+  BlockOfRows first;
+  int64_t step;
 
   double operator()(int64_t i) const {
-    return ExactNorm(reinterpret_cast<const double *>(x + i * step), n);
+    return ExactNorm({first.x + i * step, first.row, first.rows, first.n});
   }
 };
 
@@ -112,7 +112,7 @@ class Verdicts<Soft, T, kLeast> {
   // Returns how many blocks stay alive.
   template <class L>
   HWY_INLINE int64_t Judge(const Soft &soft, V norms, const L *threshold,
-                           [[maybe_unused]] const RowNorms &norm_of) {
+                           [[maybe_unused]] const BlockNorms &norm_of) {
     if constexpr (kExact) norms = ExactNorms(norms, norm_of);
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
     hn::Store(factors, D(), factor_);
@@ -134,7 +134,7 @@ class Verdicts<Hard, T, kLeast> {
   }
   template <class L>
   HWY_INLINE int64_t Judge(const Hard &, V squares, const L *threshold,
-                           [[maybe_unused]] const RowNorms &norm_of) {
+                           [[maybe_unused]] const BlockNorms &norm_of) {
     if constexpr (std::is_same_v<T, double>) {
       const M stay = StayExactly(squares, Load(threshold), norm_of);
       hn::Store(KeepWords(stay), DU32(), keep_);
@@ -157,7 +157,7 @@ class Verdicts<Hard, T, kLeast> {
 // are not counted.
 template <class Op, class L, class OfBlocks>
 HWY_INLINE int64_t JudgeSome(const Op &op, V measures, const L *threshold, int64_t count,
-                             const RowNorms &norm_of, OfBlocks *verdicts) {
+                             const BlockNorms &norm_of, OfBlocks *verdicts) {
   if (count == kN) return verdicts->Judge(op, measures, threshold, norm_of);
   HWY_ALIGN L limits[kN];
   std::fill_n(limits, kN, std::numeric_limits<L>::infinity());

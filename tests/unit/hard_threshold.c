@@ -400,92 +400,102 @@ static void norms_beyond_floats(void **state) {
   spk_block_release(block);
 }
 
-/* Rows of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or NaN;
+/* Blocks of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or NaN;
  * thresholds are that norm, its neighbours, and numbers far from it. */
-static void check_rows_of_doubles(int numel, int exponent, bool in_place) {
-  enum { kRows = 42, kMost = kRows * 300 };
+static void check_blocks_of_doubles(int high, int wide, int exponent, bool in_place) {
+  enum { kBlocks = 42, kMost = kBlocks * 300 };
   static double x[kMost];
   static double was[kMost];
   static double into[kMost];
-  double thresholds[kRows];
-  double norms[kRows];
+  double thresholds[kBlocks];
+  double norms[kBlocks];
   const double norm = ldexp(5, exponent);
   const double near[] = {
       norm,    nextafter(norm, INFINITY), nextafter(norm, 0), 2 * norm, norm / 2, -2 * norm, 0,
       INFINITY};
+  const int last = (high - 1) * kBlocks * wide + wide - 1; /* of the first block */
   memset(x, 0, sizeof x);
-  for (int r = 0; r < kRows; ++r) {
+  for (int b = 0; b < kBlocks; ++b) {
     const double large = ldexp(-4, exponent);
     const double elements[] = {large, large, large, 0, INFINITY, large, NAN};
-    const double row_norms[] = {norm, norm, norm, 0, INFINITY, norm, NAN};
-    thresholds[r] = near[(r + r / 8) % 8];
-    norms[r] = row_norms[r % 7];
-    x[r * numel + numel - 1] = elements[r % 7];
-    if (norms[r] != 0) x[r * numel + r] = ldexp(3, exponent);
+    const double block_norms[] = {norm, norm, norm, 0, INFINITY, norm, NAN};
+    thresholds[b] = near[(b + b / 8) % 8];
+    norms[b] = block_norms[b % 7];
+    x[b * wide + last] = elements[b % 7];
+    const int row = b % (high > 1 ? high - 1 : 1);
+    if (norms[b] != 0) x[(row * kBlocks + b) * wide + b % (wide - 1)] = ldexp(3, exponent);
   }
   memcpy(was, x, sizeof x);
   char view[32];
-  snprintf(view, sizeof view, "(%d,%d)", kRows, numel);
-  spk_block *block = blocks_of(SPK_F64, view, DIMS(1, numel));
+  snprintf(view, sizeof view, "(%d,%d)", high, kBlocks * wide);
+  spk_block *block = blocks_of(SPK_F64, view, DIMS(high, wide));
   spk_report report = {sizeof report, 0, 0, 0, 0, 0};
   assert_ok(spk_block_hard_threshold(NULL, block, &F64(x), in_place ? NULL : &F64(into), 1,
                                      &F64(thresholds), NULL, &report));
   int kept = 0;
-  for (int r = 0; r < kRows; ++r) {
-    const bool stays = !(norms[r] < thresholds[r]);
-    kept += stays;
-    for (int i = r * numel; i < (r + 1) * numel; ++i) {
-      const double got[] = {in_place ? x[i] : into[i]};
-      assert_f64(got, stays ? was[i] : 0);
-    }
+  for (int b = 0; b < kBlocks; ++b) kept += !(norms[b] < thresholds[b]);
+  for (int i = 0; i < high * kBlocks * wide; ++i) {
+    const int b = i / wide % kBlocks;
+    const double got[] = {in_place ? x[i] : into[i]};
+    assert_f64(got, norms[b] < thresholds[b] ? 0 : was[i]);
   }
   assert_int_equal(report.achieved, kept);
   spk_block_release(block);
 }
 
-static void rows_of_doubles(void **state) {
+static void blocks_of_doubles(void **state) {
   (void)state;
-  const int numels[] = {44, 64, 100, 128, 256, 300};
+  const int shapes[][2] = {{1, 44},  {1, 64}, {1, 100}, {1, 128}, {1, 256}, {1, 300}, {8, 8},
+                           {16, 16}, {5, 32}, {5, 44},  {7, 40},  {4, 64},  {3, 13}};
   /* From the least subnormal number to the largest norm; squares are in between, or beyond. */
   const int exponents[] = {-1074, -1073, -1022, -540, -536, -512, -500, -451,
-                           -400,  0,     400,   451,  497,  500,  511,  1021};
-  for (int64_t n = 0; n < COUNT(numels); ++n) {
+                           0,     450,   500,   509,  510,  512,  900,  1020};
+  for (int64_t s = 0; s < COUNT(shapes); ++s) {
     for (int64_t e = 0; e < COUNT(exponents); ++e) {
-      check_rows_of_doubles(numels[n], exponents[e], true);
-      check_rows_of_doubles(numels[n], exponents[e], false);
+      check_blocks_of_doubles(shapes[s][0], shapes[s][1], exponents[e], true);
+      check_blocks_of_doubles(shapes[s][0], shapes[s][1], exponents[e], false);
     }
   }
 }
 
-/* Rows of doubles of any bits, and thresholds that are their norms, as spk_block_norms tells them,
- * or next to those. */
-static void rows_of_doubles_close_to_inexact_norms(void **state) {
-  (void)state;
-  enum { kRows = 64, kNumel = 96 };
-  static double x[kRows * kNumel];
-  static double was[kRows * kNumel];
-  double norms[kRows];
-  double thresholds[kRows];
-  spk_block *block = blocks_of(SPK_F64, "(64,96)", DIMS(1, kNumel));
+/* Doubles of any bits, and thresholds that are the norms of their blocks, as spk_block_norms tells
+ * them, or next to those. */
+static void check_close_to_inexact_norms(int high, int wide) {
+  enum { kBlocks = 64, kMost = kBlocks * 256 };
+  static double x[kMost];
+  static double was[kMost];
+  double norms[kBlocks];
+  double thresholds[kBlocks];
+  char view[32];
+  snprintf(view, sizeof view, "(%d,%d)", high, kBlocks * wide);
+  spk_block *block = blocks_of(SPK_F64, view, DIMS(high, wide));
   uint32_t random = 1;
   for (int exponent = -1040; exponent <= 1016; exponent += 8) {
-    for (int i = 0; i < kRows * kNumel; ++i) {
+    for (int i = 0; i < high * kBlocks * wide; ++i) {
       random = random * 1664525u + 1013904223u;
       x[i] = was[i] = ldexp(1 + random * 0x1p-32, exponent);
     }
     assert_ok(spk_block_norms(NULL, block, &F64(x), 1, 2, &F64(norms)));
-    for (int r = 0; r < kRows; ++r) {
-      const double near[] = {norms[r], nextafter(norms[r], INFINITY), nextafter(norms[r], 0)};
-      thresholds[r] = near[r % 3];
+    for (int b = 0; b < kBlocks; ++b) {
+      const double near[] = {norms[b], nextafter(norms[b], INFINITY), nextafter(norms[b], 0)};
+      thresholds[b] = near[b % 3];
     }
     assert_ok(
         spk_block_hard_threshold(NULL, block, &F64(x), NULL, 1, &F64(thresholds), NULL, NULL));
-    for (int i = 0; i < kRows * kNumel; ++i) {
-      const bool stays = i / kNumel % 3 != 1;
+    for (int i = 0; i < high * kBlocks * wide; ++i) {
+      const bool stays = i / wide % kBlocks % 3 != 1;
       assert_true(x[i] == (stays ? was[i] : 0));
     }
   }
   spk_block_release(block);
+}
+
+static void blocks_of_doubles_close_to_inexact_norms(void **state) {
+  (void)state;
+  const int shapes[][2] = {{1, 96}, {8, 8}, {4, 16}, {8, 32}, {6, 40}};
+  for (int64_t s = 0; s < COUNT(shapes); ++s) {
+    check_close_to_inexact_norms(shapes[s][0], shapes[s][1]);
+  }
 }
 
 /* The longest rows that are read while others are written, and longer ones. */
@@ -566,8 +576,8 @@ int main(void) {
       TEST(thresholds_close_to_norms),
       TEST(thresholds_close_to_inexact_norms),
       TEST(norms_beyond_floats),
-      TEST(rows_of_doubles),
-      TEST(rows_of_doubles_close_to_inexact_norms),
+      TEST(blocks_of_doubles),
+      TEST(blocks_of_doubles_close_to_inexact_norms),
       TEST(long_rows_of_doubles),
       TEST(a_norm_whose_square_overflows),
       TEST(scores_beside_doubles_are_doubles),
