@@ -142,6 +142,11 @@ struct StoredLanes {
   }
 };
 
+// Are rows so long that what is read soon is better asked for while one is read than before it? Many
+// requests at once leave processors no room for loads. Rows of 16-bit numbers are few lines.
+template <RowKind kRow, class T>
+inline constexpr bool kAsksAlong = is_long(kRow) && sizeof(T) >= sizeof(float);
+
 // Rows [begin, end) of `count` <= kN blocks, row by row: neighbours are read together.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
@@ -150,14 +155,15 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   const int64_t bytes = count * args.inner.step;
   // Where rows are not short, what the blocks behind these have is far enough.
   const int64_t ahead = is_long(kRow) ? bytes : BytesAheadInRow(args);
+  const Stages along = kAsksAlong<kRow, T> ? Stages{ahead, 0} : Stages{0, 0};
   V with[kN];
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
-    PrefetchRow(row + ahead, bytes);
+    if constexpr (!kAsksAlong<kRow, T>) PrefetchRow(row + ahead, bytes);
     for (int64_t i = 0; i < count; ++i) {
       const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
-      AddRow<kRow>(elements, args, tail, with[i], {}, &lanes[i]);
+      AddRow<kRow>(elements, args, tail, with[i], along, &lanes[i]);
     }
   }
 }

@@ -135,15 +135,14 @@ Trial computing_along(const Setting &setting, int64_t numel) {
   });
 }
 
-// As norms and soft thresholds of floats do: squares are summed in doubles, and products are doubles,
-// rounded, of what has been read some lines before.
-template <bool kWrites>
-Trial computing_in_doubles(const Setting &setting, int64_t numel) {
+// As norms and soft thresholds of floats and doubles do: squares are summed in doubles, and products
+// are doubles, rounded, of what has been read some lines before.
+template <bool kWrites, typename T>
+Trial computing_in_doubles_of(const Setting &setting, int64_t numel) {
   static constexpr int64_t kNear = 1024;  // elements
-  if (setting.pool.dtype().code != SPK_F32) throw Skip("floats alone become doubles");
   return limit_trial(setting, numel, kWrites ? 2 : 1, [setting, numel] {
     static std::atomic<int64_t> seen;
-    auto *x = static_cast<float *>(setting.pool.work());
+    auto *x = static_cast<T *>(setting.pool.work());
     for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
       double sum = 0;
       for (int64_t at = begin; at < end; at += kNear) {
@@ -154,6 +153,14 @@ Trial computing_in_doubles(const Setting &setting, int64_t numel) {
       seen += sum > 0;
     });
   });
+}
+
+template <bool kWrites>
+Trial computing_in_doubles(const Setting &setting, int64_t numel) {
+  const int32_t dtype = setting.pool.dtype().code;
+  if (dtype == SPK_F32) return computing_in_doubles_of<kWrites, float>(setting, numel);
+  if (dtype == SPK_F64) return computing_in_doubles_of<kWrites, double>(setting, numel);
+  throw Skip("16-bit numbers are multiplied as floats");
 }
 
 // As norms of pairs do.

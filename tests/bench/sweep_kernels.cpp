@@ -243,24 +243,71 @@ template int32_t compute_along<48, true>(void *data, int64_t bytes);
 template int32_t compute_along<64, true>(void *data, int64_t bytes);
 template int32_t compute_along<80, true>(void *data, int64_t bytes);
 
-double sum_squares_in_doubles(const float *x, int64_t count) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> floats;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  // Enough sums that none is waited for.
-  constexpr int64_t kSums = 8;
-  decltype(hn::Zero(d)) sums[kSums];
-  for (auto &sum : sums) sum = hn::Zero(d);
-  for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
-    if (i % 64 == 0) ask_for_four_lines(x + i);
-    HWY_UNROLL(8)
-    for (int64_t k = 0; k < kSums; ++k) {
-      const auto v = hn::PromoteTo(d, hn::Load(floats, x + i + k * lanes));
-      sums[k] = hn::MulAdd(v, v, sums[k]);
-    }
+namespace {
+
+using Doubles = hn::ScalableTag<double>;
+using DoubleVec = hn::Vec<Doubles>;
+
+// A sum of squares.
+struct Plain {
+  DoubleVec sum = hn::Zero(Doubles());
+
+  void add(DoubleVec v) { sum = hn::MulAdd(v, v, sum); }
+  DoubleVec total() const { return sum; }
+};
+
+// The same with what rounding takes.
+struct Compensated {
+  DoubleVec sum = hn::Zero(Doubles());
+  DoubleVec lost = hn::Zero(Doubles());
+
+  void add(DoubleVec v) {
+    const DoubleVec square = hn::Mul(v, v);
+    const DoubleVec total = hn::Add(sum, square);
+    const DoubleVec larger = hn::Max(sum, square);
+    lost = hn::Add(lost, hn::MulSub(v, v, square));
+    lost = hn::Add(lost, hn::Sub(hn::Min(sum, square), hn::Sub(total, larger)));
+    sum = total;
   }
-  for (int64_t k = 1; k < kSums; ++k) sums[0] = hn::Add(sums[0], sums[k]);
-  return hn::GetLane(hn::SumOfLanes(d, sums[0]));
+  DoubleVec total() const { return hn::Add(sum, lost); }
+};
+
+// `kSums` side by side, enough that none is waited for.
+template <typename Sum, int64_t kSums, typename T, typename Load>
+double sum_squares(const T *x, int64_t count, Load load) {
+  const Doubles d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Sum sums[kSums];
+  for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
+    if (i * static_cast<int64_t>(sizeof(T)) % 256 == 0) ask_for_four_lines(x + i);
+    HWY_UNROLL(8)
+    for (int64_t k = 0; k < kSums; ++k) sums[k].add(load(x + i + k * lanes));
+  }
+  DoubleVec total = sums[0].total();
+  for (int64_t k = 1; k < kSums; ++k) total = hn::Add(total, sums[k].total());
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
+}  // namespace
+
+double sum_squares_in_doubles(const float *x, int64_t count) {
+  const hn::Rebind<float, Doubles> floats;
+  return sum_squares<Plain, 8>(
+      x, count, [&](const float *p) { return hn::PromoteTo(Doubles(), hn::Load(floats, p)); });
+}
+
+double sum_squares_in_doubles(const double *x, int64_t count) {
+  return sum_squares<Compensated, 4>(x, count,
+                                     [](const double *p) { return hn::Load(Doubles(), p); });
+}
+
+void scale_in_doubles(double *x, int64_t count, double factor) {
+  const Doubles d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const DoubleVec f = hn::Set(d, factor);
+  for (int64_t i = 0; i + lanes <= count; i += lanes) {
+    hn::Store(hn::Mul(hn::Load(d, x + i), f), d, x + i);
+  }
 }
 
 void scale_in_doubles(float *x, int64_t count, double factor) {
