@@ -93,10 +93,11 @@ bool is_small(const GridLeaf &leaf) {
 }
 
 // Are elements of a tile visited once? Leaves of a coupling lie in different orders, and larger
-// tiles would reach over more rows of each.
+// tiles would reach over more rows of each. No kernel thresholds small blocks of doubles in one go.
 bool is_visited_once(const Grid &grid, Visits visits) {
   if (grid.leaves.size() > 1) return false;
-  return visits == Visits::kOnce || (visits == Visits::kByThreshold && is_small(grid.leaves[0]));
+  const bool in_one_go = grid.score_dtype != SPK_F64 && is_small(grid.leaves[0]);
+  return visits == Visits::kOnce || (visits == Visits::kByThreshold && in_one_go);
 }
 
 void plan_tiles(Grid *grid, Memory *memory) {
@@ -210,8 +211,8 @@ Tiling Grid::tiles() const {
 int64_t Grid::streamed_elements() const {
   constexpr int64_t kBeside = 64;  // blocks whose short rows, side by side, are long
   // Norms of doubles may visit a box again, to scale its elements: they should still be in cache.
-  const bool is_large = leaves[0].has_short_rows() && score_dtype != SPK_F64;
-  const int64_t beside = is_large ? kBeside * numel_per_block : 0;
+  const bool may_be_large = leaves[0].has_short_rows() && score_dtype != SPK_F64;
+  const int64_t beside = may_be_large ? kBeside * numel_per_block : 0;
   return spk::streamed_elements(numblk() * numel_per_block, std::max(kMostStreamed, beside));
 }
 

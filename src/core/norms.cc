@@ -97,7 +97,7 @@ void scaled_euclidean(const Reducer &reducer, const double *scale, double *norms
 }
 
 // Norms of f64 data: compensated sums, scaled only where they must be. ExactNorm of the kernels
-// does the same for one row.
+// does the same for one block of rows.
 template <typename Reducer>
 void exact_euclidean(const Reducer &reducer, double *norms) {
   const int64_t count = reducer.count();

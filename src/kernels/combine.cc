@@ -27,6 +27,7 @@ double smaller(double a, double b) {
   return b < a || b != b ? b : a;
 }
 
+// As AddExact of reduce-inl.h, by TwoSum: the error is the same number.
 void add_exact(double *sum, double *error, double b) {
   const double total = *sum + b;
   const double part = total - *sum;

@@ -41,7 +41,7 @@ struct BlockOfRows {
   int64_t rows, n;
 };
 
-// In lane 0.
+// Reduces a block; the result is in lane 0.
 template <class Op>
 HWY_INLINE Accumulator<Op> ReduceBlock(const BlockOfRows &block, double with) {
   Lanes<Op> lanes[kN];
@@ -53,7 +53,7 @@ HWY_INLINE Accumulator<Op> ReduceBlock(const BlockOfRows &block, double with) {
   return Fold(lanes);
 }
 
-// The bits that exact_euclidean of core/norms.cc gives it.
+// The norm of a block, with the bits that exact_euclidean of core/norms.cc gives.
 inline HWY_NOINLINE double ExactNorm(const BlockOfRows &block) {
   const double largest = hn::GetLane(ReduceBlock<MaxMagnitude>(block, 0.0).sum);
   if (largest == 0.0 || !std::isfinite(largest)) return largest;
@@ -66,7 +66,7 @@ inline HWY_NOINLINE double ExactNorm(const BlockOfRows &block) {
 }
 
 // norm_of(i) in the lanes i that are `wanted`, 0 in the others. Not inline: they are few, unless
-// many rows are pruned already.
+// many blocks are pruned already.
 template <class NormOf>
 HWY_NOINLINE V NormsWhere(M wanted, const NormOf &norm_of) {
   HWY_ALIGN double norms[kN];
@@ -85,8 +85,8 @@ HWY_INLINE V ExactNorms(V roots, const NormOf &norm_of) {
   return hn::IfThenElse(exact, roots, NormsWhere(hn::Not(exact), norm_of));
 }
 
-// Which blocks have a norm that is not below their threshold; NaN survives. `squares` are plain sums
-// of up to kMostInRow squares. Those tell, too, unless they are close: all roundings together,
+// Which blocks have a norm that is not below their threshold; NaN survives. `squares` are plain
+// sums of up to kMostInRow squares. Those tell, too, unless they are close: all roundings together,
 // fused or not, are less than kClose, as long as sums are well inside the range of double, between
 // kLeast and kMost. Then norm_of(i) is asked for the norm of block i.
 template <class NormOf>

@@ -79,8 +79,8 @@ inline constexpr int64_t kLongStep = 4 * kLanes;
 // Rows of more elements are not worth taking in groups of kN.
 inline constexpr int64_t kMostInGroup = 256;
 
-// Asks ahead for each step of a long row; with 0 not at all: for tiles of such rows, which are in
-// caches as often as not, and for rows that are asked for elsewhere.
+// Asks ahead for each step of a long row; with 0 not at all: for rows that are in caches as often
+// as not, or are asked for elsewhere.
 template <class T>
 struct AskAlong {
   const T *x;

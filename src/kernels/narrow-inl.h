@@ -35,20 +35,19 @@ HWY_INLINE VN LoadAsFloats(const double *p) {
 #endif
 }
 
-// kN doubles as floats, twice over.
-HWY_INLINE VN TwiceAsFloats(V v) {
+// kN doubles as floats, in the lower lanes.
+HWY_INLINE VN AsFloats(V v) {
 #if HWY_TARGET == HWY_SCALAR
   return ToFloat(v);
 #else
-  const VF floats = ToFloat(v);
-  return hn::Combine(DN(), floats, floats);
+  return hn::ZeroExtendVector(DN(), ToFloat(v));
 #endif
 }
 
-// Numbers are taken kNarrow at a time, as floats, or twice as many, a whole register of words, times
-// a factor for each half of them. A product that is off by less than a bit and a half of a float
-// rounds on as the exact one does unless the middle of two 16-bit numbers is as near: that is told,
-// and left to others.
+// Numbers are taken kNarrow at a time, as floats, or twice as many, a whole register of words,
+// times one factor. A product that is off by less than a bit and a half of a float rounds on as the
+// exact one does unless the middle of two 16-bit numbers is as near: such products are not told, and
+// left to others.
 
 // SCALAR has no register of two words.
 #if HWY_TARGET != HWY_SCALAR
@@ -60,7 +59,7 @@ struct Narrow<Bf16> {
   static constexpr bool kInFloats = true;
 
   static HWY_INLINE VN Load(const Bf16 *p) { return LoadFloats(DN(), p); }
-  // Of products. Returns whether all are told; else it stores nothing.
+  // Of products; the lower half of a NaN is 0. Stores them if all are told, and returns whether.
   static HWY_INLINE bool StoreTold(VN v, Bf16 *p) {
     const DNBits du;
     const auto bits = PastMiddle(hn::BitCast(du, v));
@@ -73,13 +72,11 @@ struct Narrow<Bf16> {
   // What a factor is made of; here it is the nearest float.
   static constexpr int kParts = 1;
   static HWY_INLINE V Part(V factor, int /*part*/) { return factor; }
-  // Of both halves, or of each; their parts are `part` apart.
+  // Parts are `part` apart.
   struct Factors {
     VN words;
 
-    HWY_INLINE Factors(const float *both, int64_t /*part*/) : words(hn::Set(DN(), *both)) {}
-    HWY_INLINE Factors(const float *lower, const float *upper, int64_t /*part*/)
-        : words(hn::ConcatLowerLower(DN(), hn::Set(DN(), *upper), hn::Set(DN(), *lower))) {}
+    HWY_INLINE Factors(const float *factor, int64_t /*part*/) : words(hn::Set(DN(), *factor)) {}
   };
   using Words = VWords;
   struct Products {
@@ -89,6 +86,7 @@ struct Narrow<Bf16> {
   static HWY_INLINE Words LoadPair(const Bf16 *p) {
     return hn::LoadU(DWords(), reinterpret_cast<const uint16_t *>(p));
   }
+  // A row of fewer: its first and its last kNarrow, which may overlap.
   static HWY_INLINE Words LoadHalves(const Bf16 *lower, const Bf16 *upper) {
     const hn::Half<DWords> half;
     return hn::Combine(DWords(), hn::LoadU(half, reinterpret_cast<const uint16_t *>(upper)),
@@ -142,8 +140,8 @@ struct Narrow<Bf16> {
 #endif
 
 #if SPK_NATIVE_F16
-// Processors round to f16 themselves, subnormal numbers too: a product is told where one of a little
-// less and one of a little more round alike.
+// Processors round to f16 themselves, subnormal numbers too: a product is told where one of a
+// little less and one of a little more round alike.
 template <>
 struct Narrow<F16> {
   static constexpr bool kInFloats = true;
@@ -169,12 +167,10 @@ struct Narrow<F16> {
     return hn::Add(part_of, hn::Zero(D()));
   }
   struct Factors {
-    VN less[2], more[2];
+    VN less, more;
 
-    HWY_INLINE Factors(const float *both, int64_t part) : Factors(both, both, part) {}
-    HWY_INLINE Factors(const float *lower, const float *upper, int64_t part)
-        : less{hn::Set(DN(), lower[0]), hn::Set(DN(), upper[0])},
-          more{hn::Set(DN(), lower[part]), hn::Set(DN(), upper[part])} {}
+    HWY_INLINE Factors(const float *factor, int64_t part)
+        : less(hn::Set(DN(), factor[0])), more(hn::Set(DN(), factor[part])) {}
   };
   struct Words {
     VN half[2];
@@ -189,13 +185,13 @@ struct Narrow<F16> {
     return {{Load(lower), Load(upper)}};
   }
   static HWY_INLINE Products Multiply(const Words &x, const Factors &factors) {
-    const DN d;
+    const auto alive = hn::Ne(factors.less, hn::Zero(DN()));
     hn::Vec<D16> less[2];
     hn::Vec<D16> more[2];
     for (int i = 0; i < 2; ++i) {
-      const VN v = hn::IfThenElseZero(hn::Ne(factors.less[i], hn::Zero(d)), x.half[i]);
-      less[i] = hn::DemoteTo(D16(), hn::Mul(v, factors.less[i]));
-      more[i] = hn::DemoteTo(D16(), hn::Mul(v, factors.more[i]));
+      const VN v = hn::IfThenElseZero(alive, x.half[i]);
+      less[i] = hn::DemoteTo(D16(), hn::Mul(v, factors.less));
+      more[i] = hn::DemoteTo(D16(), hn::Mul(v, factors.more));
     }
     return {{less[0], less[1]}, hn::And(Alike(less[0], more[0]), Alike(less[1], more[1]))};
   }

@@ -142,8 +142,8 @@ struct StoredLanes {
   }
 };
 
-// Are rows so long that what is read soon is better asked for while one is read than before it? Many
-// requests at once leave processors no room for loads. Rows of 16-bit numbers are few lines.
+// Are rows so long that what is read soon is better asked for while one is read than before it?
+// Many requests at once leave processors no room for loads. Rows of 16-bit numbers are few lines.
 template <RowKind kRow, class T>
 inline constexpr bool kAsksAlong = is_long(kRow) && sizeof(T) >= sizeof(float);
 

@@ -98,8 +98,8 @@ HWY_NOINLINE void StoreRegisterByDoubles(VN x, VN f, T *y) {
   }
 }
 
-// `product` of x and f, rounded to floats, rounds on as the exact one does unless it may lie in the
-// middle of two 16-bit numbers. A factor's NaN may have bits that rounding would carry away.
+// `product` of x and f, rounded to floats, rounds on as the exact one does where Narrow tells so. A
+// factor's NaN may have bits that rounding would carry away.
 template <class T>
 HWY_INLINE void StoreNarrowProduct(VN product, VN x, VN f, T *y) {
   const bool is_number = hn::AllFalse(DN(), hn::IsNaN(f));

@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// 0, or in the range of normal floats?
+// 0, or well inside the range of normal floats, so that what is made of it is normal, too? False
+// for NaN.
 HWY_INLINE M AreInFloats(V factor) {
   const D d;
   const V magnitude = hn::Abs(factor);
@@ -46,20 +47,20 @@ class NarrowFactors {
   }
   // In floats, and not 1, whose products keep the bits of NaN?
   HWY_INLINE bool IsUsual(int64_t i) const { return usual_[i] != 0; }
-  HWY_INLINE Factors Of(int64_t i) const { return Factors(part_[0] + i, kMost); }
+  HWY_INLINE Factors Of(int64_t i) const { return Factors(part_ + i, kMost); }
 
  private:
   HWY_INLINE void Make(V factor, int64_t i) {
     const D d;
     for (int p = 0; p < N::kParts; ++p) {
-      hn::StoreU(ToFloat(N::Part(factor, p)), DF(), part_[p] + i);
+      hn::StoreU(ToFloat(N::Part(factor, p)), DF(), part_ + p * kMost + i);
     }
     const M scales = hn::AndNot(hn::Eq(factor, hn::Set(d, 1.0)), AreInFloats(factor));
     const V is_usual = hn::IfThenElseZero(scales, hn::Set(d, 1.0));
     hn::StoreU(hn::DemoteTo(DI32(), is_usual), DI32(), usual_ + i);
   }
 
-  HWY_ALIGN float part_[N::kParts][kMost];
+  HWY_ALIGN float part_[N::kParts * kMost];
   HWY_ALIGN int32_t usual_[kMost];
 };
 

@@ -191,7 +191,7 @@ class BlocksAlong {
 
   // Two of them at a time, times factors that are floats; returns how many.
   HWY_INLINE int64_t WriteInFloats(const T *x, V factor, T *y) const {
-    const VN factors = TwiceAsFloats(factor);
+    const VN factors = AsFloats(factor);
     int64_t k = 0;
     for (; k + 2 <= n(); k += 2) {
       const VN product = ProductInFloats(x + k * kN, hn::TableLookupLanes(factors, pairs_[k / 2]));

@@ -81,7 +81,7 @@ class KeptRow {
   hn::Vec<DW> keep_;
 };
 
-// The norm of block i of some of doubles, `step` bytes apart.
+// The norm of block i of several blocks of doubles, whose first rows are `step` bytes apart.
 struct BlockNorms {
   BlockOfRows first;
   int64_t step;

@@ -135,8 +135,8 @@ Trial computing_along(const Setting &setting, int64_t numel) {
   });
 }
 
-// As norms and soft thresholds of floats and doubles do: squares are summed in doubles, and products
-// are doubles, rounded, of what has been read some lines before.
+// As norms and soft thresholds of floats and doubles do: squares are summed in doubles, and
+// products are doubles, rounded, of what has been read some lines before.
 template <bool kWrites, typename T>
 Trial computing_in_doubles_of(const Setting &setting, int64_t numel) {
   static constexpr int64_t kNear = 1024;  // elements

@@ -41,8 +41,8 @@ template <int kOperations, bool kWrites>
 int32_t compute_along(void *data, int64_t bytes);
 
 // Norms and products as the library has them, in doubles: the sum of the squares of floats, or that
-// of doubles with what rounding takes from squares and sums, and x[i] *= factor, rounded. `count` is
-// a multiple of 64, `x` aligned to a line; the first asks ahead in the same way.
+// of doubles with what rounding takes from squares and sums, and x[i] *= factor, rounded. `count`
+// is a multiple of 64, `x` aligned to a line; the first asks ahead in the same way.
 double sum_squares_in_doubles(const float *x, int64_t count);
 double sum_squares_in_doubles(const double *x, int64_t count);
 void scale_in_doubles(float *x, int64_t count, double factor);

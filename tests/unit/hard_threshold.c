@@ -400,19 +400,21 @@ static void norms_beyond_floats(void **state) {
   spk_block_release(block);
 }
 
-/* Blocks of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or NaN;
- * thresholds are that norm, its neighbours, and numbers far from it. */
-static void check_blocks_of_doubles(int high, int wide, int exponent, bool in_place) {
+/* Blocks of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or
+ * NaN; thresholds are that norm, its neighbours, and numbers far from it. */
+static void check_blocks_of_doubles(int high, int wide, int exponent, bool in_place,
+                                    bool by_floats) {
   enum { kBlocks = 42, kMost = kBlocks * 300 };
   static double x[kMost];
   static double was[kMost];
   static double into[kMost];
   double thresholds[kBlocks];
+  float as_floats[kBlocks];
   double norms[kBlocks];
   const double norm = ldexp(5, exponent);
-  const double near[] = {
-      norm,    nextafter(norm, INFINITY), nextafter(norm, 0), 2 * norm, norm / 2, -2 * norm, 0,
-      INFINITY};
+  const double above = by_floats ? nextafterf((float)norm, INFINITY) : nextafter(norm, INFINITY);
+  const double below = by_floats ? nextafterf((float)norm, 0) : nextafter(norm, 0);
+  const double near[] = {norm, above, below, 2 * norm, norm / 2, -2 * norm, 0, INFINITY};
   const int last = (high - 1) * kBlocks * wide + wide - 1; /* of the first block */
   memset(x, 0, sizeof x);
   for (int b = 0; b < kBlocks; ++b) {
@@ -420,6 +422,7 @@ static void check_blocks_of_doubles(int high, int wide, int exponent, bool in_pl
     const double elements[] = {large, large, large, 0, INFINITY, large, NAN};
     const double block_norms[] = {norm, norm, norm, 0, INFINITY, norm, NAN};
     thresholds[b] = near[(b + b / 8) % 8];
+    as_floats[b] = (float)thresholds[b];
     norms[b] = block_norms[b % 7];
     x[b * wide + last] = elements[b % 7];
     const int row = b % (high > 1 ? high - 1 : 1);
@@ -430,8 +433,9 @@ static void check_blocks_of_doubles(int high, int wide, int exponent, bool in_pl
   snprintf(view, sizeof view, "(%d,%d)", high, kBlocks * wide);
   spk_block *block = blocks_of(SPK_F64, view, DIMS(high, wide));
   spk_report report = {sizeof report, 0, 0, 0, 0, 0};
-  assert_ok(spk_block_hard_threshold(NULL, block, &F64(x), in_place ? NULL : &F64(into), 1,
-                                     &F64(thresholds), NULL, &report));
+  const spk_buffer limits = by_floats ? F32(as_floats) : F64(thresholds);
+  assert_ok(spk_block_hard_threshold(NULL, block, &F64(x), in_place ? NULL : &F64(into), 1, &limits,
+                                     NULL, &report));
   int kept = 0;
   for (int b = 0; b < kBlocks; ++b) kept += !(norms[b] < thresholds[b]);
   for (int i = 0; i < high * kBlocks * wide; ++i) {
@@ -449,12 +453,13 @@ static void blocks_of_doubles(void **state) {
                            {16, 16}, {5, 32}, {5, 44},  {7, 40},  {4, 64},  {3, 13}};
   /* From the least subnormal number to the largest norm; squares are in between, or beyond. */
   const int exponents[] = {-1074, -1073, -1022, -540, -536, -512, -500, -451,
-                           0,     450,   500,   509,  510,  512,  900,  1020};
+                           -400,  0,     400,   451,  497,  500,  511,  1021};
   for (int64_t s = 0; s < COUNT(shapes); ++s) {
     for (int64_t e = 0; e < COUNT(exponents); ++e) {
-      check_blocks_of_doubles(shapes[s][0], shapes[s][1], exponents[e], true);
-      check_blocks_of_doubles(shapes[s][0], shapes[s][1], exponents[e], false);
+      check_blocks_of_doubles(shapes[s][0], shapes[s][1], exponents[e], true, false);
+      check_blocks_of_doubles(shapes[s][0], shapes[s][1], exponents[e], false, false);
     }
+    check_blocks_of_doubles(shapes[s][0], shapes[s][1], 0, true, true);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-enum { kWords = 1 << 16, kRow = 64, kRows = kWords / kRow, kMostBlocks = kWords };
+enum { kWords = 1 << 16, kMostBlocks = kWords };
 
 typedef struct {
   int32_t dtype;
@@ -71,24 +71,32 @@ static void numbers_and_words_belong_together(void **state) {
   assert_true(value_of(&kFormats[1], 0x3f81) == 1.0078125L);
 }
 
-/* All words, in blocks of so many rows of so many elements, which are neighbours or each second
- * word. A width that does not divide those of a row leaves its last ones alone. */
+/* All words, in rows of some, in blocks of so many rows of so many elements, which are neighbours
+ * or each second word. A width that does not divide those of a row leaves its last ones alone. */
 typedef struct {
   int rows, width;
   bool apart;
   int columns; /* that are in blocks; 0: as many as can be */
+  int row;     /* words of a row; 0: 64 */
 } shape;
 
 static const shape kShapes[] = {
-    {1, 64, false, 0},  {1, 8, false, 0},  {1, 16, false, 0},  {1, 32, false, 0},
-    {1, 40, false, 0},  {1, 13, false, 0}, {1, 28, false, 0},  {1, 56, false, 0},
-    {1, 1, false, 0},   {1, 2, false, 0},  {1, 4, false, 0},   {4, 4, false, 0},
-    {8, 8, false, 0},   {4, 2, false, 0},  {16, 1, false, 0},  {2, 16, false, 0},
-    {4, 64, false, 0},  {8, 64, false, 0}, {1, 15, false, 0},  {1024, 1, false, 0},
-    {1, 1, true, 0},    {1, 32, true, 0},  {1, 13, true, 0},   {4, 8, true, 0},
-    {2, 16, false, 48}, {2, 8, false, 40}, {2, 4, false, 12},  {1, 3, false, 63},
-    {1, 6, false, 60},  {1, 9, false, 63}, {1, 10, false, 60}, {1, 12, false, 60},
-    {2, 6, false, 60},  {4, 7, false, 63}};
+    {1, 64, false, 0, 0},     {1, 8, false, 0, 0},      {1, 16, false, 0, 0},
+    {1, 32, false, 0, 0},     {1, 40, false, 0, 0},     {1, 13, false, 0, 0},
+    {1, 28, false, 0, 0},     {1, 56, false, 0, 0},     {1, 1, false, 0, 0},
+    {1, 2, false, 0, 0},      {1, 4, false, 0, 0},      {4, 4, false, 0, 0},
+    {8, 8, false, 0, 0},      {4, 2, false, 0, 0},      {16, 1, false, 0, 0},
+    {2, 16, false, 0, 0},     {4, 64, false, 0, 0},     {8, 64, false, 0, 0},
+    {1, 15, false, 0, 0},     {1024, 1, false, 0, 0},   {1, 1, true, 0, 0},
+    {1, 32, true, 0, 0},      {1, 13, true, 0, 0},      {4, 8, true, 0, 0},
+    {2, 16, false, 48, 0},    {2, 8, false, 40, 0},     {2, 4, false, 12, 0},
+    {1, 3, false, 255, 256},  {1, 6, false, 252, 256},  {1, 9, false, 252, 256},
+    {1, 10, false, 250, 256}, {1, 12, false, 252, 256}, {1, 13, false, 247, 256},
+    {1, 15, false, 255, 256}, {2, 6, false, 252, 256},  {4, 7, false, 252, 256}};
+
+static int row_of(shape of) {
+  return of.row > 0 ? of.row : 64;
+}
 
 static int step_of(shape of) {
   return of.apart ? 2 : 1;
@@ -96,18 +104,25 @@ static int step_of(shape of) {
 
 static int columns_of(shape of) {
   if (of.columns > 0) return of.columns;
-  const int all = kRow / step_of(of);
+  const int all = row_of(of) / step_of(of);
   return all % of.width == 0 ? all : of.width;
 }
 
 static bool is_in_a_block(shape of, int i) {
-  return i % step_of(of) == 0 && i % kRow / step_of(of) < columns_of(of);
+  return i % step_of(of) == 0 && i % row_of(of) / step_of(of) < columns_of(of);
 }
 
 /* The block of an element that lies in one. */
 static int block_of(shape of, int i) {
-  const int column = i % kRow / step_of(of);
-  return i / kRow / of.rows * (columns_of(of) / of.width) + column / of.width;
+  const int column = i % row_of(of) / step_of(of);
+  return i / row_of(of) / of.rows * (columns_of(of) / of.width) + column / of.width;
+}
+
+static spk_block *blocks_of_shape(const format *f, shape of) {
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,%d)", kWords / row_of(of), columns_of(of), row_of(of),
+           step_of(of));
+  return blocks_of(f->dtype, text, DIMS(of.rows, of.width));
 }
 
 static void check_word(const format *f, int i, double factor, uint16_t got) {
@@ -130,9 +145,7 @@ static void check_word(const format *f, int i, double factor, uint16_t got) {
 static void check_products(const format *f, shape of, spk_buffer factors, const double *as_double) {
   static uint16_t words[kWords];
   for (int i = 0; i < kWords; ++i) words[i] = (uint16_t)i;
-  char text[64];
-  snprintf(text, sizeof text, "(%d,%d):(%d,%d)", kRows, columns_of(of), kRow, step_of(of));
-  spk_block *block = blocks_of(f->dtype, text, DIMS(of.rows, of.width));
+  spk_block *block = blocks_of_shape(f, of);
   const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
   factors.numel = spk_block_numblk(block);
   assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &factors));
@@ -151,8 +164,29 @@ static double factor_of(uint64_t *random) {
   *random = *random * 6364136223846793005u + 1442695040888963407u;
   const double fraction = (double)(*random >> 11) * 0x1p-53;
   const int kind = (int)(*random >> 5) % 64;
-  const double specials[] = {0.0, -0.0,        1.0,      -1.0,   0.5,   1.5,
-                             NAN, 1 + 0x1p-52, 0x1p-130, 1e-300, 1e300, INFINITY};
+  /* Among them are those next to where floats no longer stand for factors, and some whose products
+   * are subnormal, or overflow. */
+  const double least = 0x1p-120;
+  const double most = 0x1p120;
+  const double specials[] = {0.0,
+                             -0.0,
+                             1.0,
+                             -1.0,
+                             0.5,
+                             1.5,
+                             NAN,
+                             1 + 0x1p-52,
+                             0x1p-130,
+                             1e-300,
+                             1e300,
+                             INFINITY,
+                             least,
+                             nextafter(least, 0),
+                             most,
+                             nextafter(most, INFINITY),
+                             -2 * least * (1 - 0x1p-50),
+                             0x1.8p-100,
+                             -0x1p100};
   if (kind < COUNT(specials)) return specials[kind];
   return ldexp(1 + fraction, kind % 25 - 12) * (kind & 1 ? -1 : 1);
 }
@@ -202,6 +236,18 @@ static void products_with_narrow_factors_are_rounded_once(void **state) {
   }
 }
 
+/* The double before a factor, itself, the next, or one up to some bits of a float away. */
+static double near_double(double factor, uint64_t random) {
+  const int kind = (int)(random >> 58) % 32;
+  const double others[] = {nextafter(factor, -INFINITY), factor, nextafter(factor, INFINITY)};
+  return kind < COUNT(others) ? others[kind] : factor * (1 + (kind - 17) * 0x1p-26);
+}
+
+static float near_float(float factor, uint64_t random) {
+  const float others[] = {nextafterf(factor, -INFINITY), factor, nextafterf(factor, INFINITY)};
+  return others[(random >> 58) % COUNT(others)];
+}
+
 /* Factors that bring a number next to the middle of two others. */
 static void products_near_ties_are_rounded_once(void **state) {
   (void)state;
@@ -221,11 +267,8 @@ static void products_near_ties_are_rounded_once(void **state) {
         const uint16_t below = (uint16_t)((random >> 20) & 0x3fff);
         const long double middle = (value_of(f, below) + value_of(f, (uint16_t)(below + 1))) / 2;
         const double factor = (double)(middle / number);
-        const int step = (int)(random >> 60) % 3 - 1; /* the double before, itself, the next */
-        const double toward = step < 0 ? -INFINITY : INFINITY;
-        f64[b] = isfinite(factor) ? (step ? nextafter(factor, toward) : factor) : 1.5;
-        const float single = isfinite(factor) ? (float)factor : 1.5f;
-        of_f32[b] = f32[b] = step ? nextafterf(single, (float)toward) : single;
+        f64[b] = near_double(isfinite(factor) ? factor : 1.5, random);
+        of_f32[b] = f32[b] = near_float(isfinite(factor) ? (float)factor : 1.5F, random);
       }
       check_products(f, of, F64(f64), f64);
       check_products(f, of, F32(f32), of_f32);
@@ -291,7 +334,7 @@ static void soft_thresholds_of_elements_are_rounded_once(void **state) {
   }
 }
 
-/* What a conditioned threshold leaves of blocks in which all conditioners are the same: `left` of
+/* What a soft threshold leaves of blocks, in a metric of equal conditioners or in none: `left` of
  * every element, up to an error far below that of a float. Blocks that are not finite stay. */
 static void check_left(const format *f, shape of, const long double *left, const uint16_t *words) {
   const long double error = 0x1p-40L;
@@ -324,9 +367,7 @@ static void check_share(const format *f, shape of, double share, const long doub
     words[i] = (uint16_t)i;
     metric[i] = word_of(f, h);
   }
-  char text[64];
-  snprintf(text, sizeof text, "(%d,%d):(%d,%d)", kRows, columns_of(of), kRow, step_of(of));
-  spk_block *block = blocks_of(f->dtype, text, DIMS(of.rows, of.width));
+  spk_block *block = blocks_of_shape(f, of);
   const int64_t blocks = spk_block_numblk(block);
   for (int64_t b = 0; b < blocks; ++b) {
     const bool finite = isfinite(norms[b]);
@@ -352,7 +393,15 @@ static void check_share(const format *f, shape of, double share, const long doub
 /* Shares that bring elements near the middle of two numbers: a float between would lie in it. */
 static void check_shares(bool in_a_metric) {
   static long double norms[kMostBlocks];
-  static const double shares[] = {0.5, 0.75, 0.75 + 0x1p-31, 0.75 - 0x1p-31, 0.625 + 0x1p-30, 0.9};
+  static const double shares[] = {0.5,
+                                  0.75,
+                                  0.75 + 0x1p-31,
+                                  0.75 - 0x1p-31,
+                                  0.75 + 0x1p-24,
+                                  0.75 - 0x3p-25,
+                                  0.75 + 0x1p-23,
+                                  0.625 + 0x1p-30,
+                                  0.9};
   for (int64_t c = 0; c < COUNT(kFormats) * COUNT(kShapes); ++c) {
     const format *f = &kFormats[c % COUNT(kFormats)];
     const shape of = kShapes[c / COUNT(kFormats)];
