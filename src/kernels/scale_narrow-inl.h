@@ -109,6 +109,11 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, const Fa
   using N = Narrow<T>;
   if (HWY_LIKELY(n % kWords == 0)) return ScalePairs<T, P>(x, y, n, f, factor, soon);
   prefetch_far(x + n - kNarrow, soon);
+  if (n == kNarrow) {
+    const VN product = ProductInFloats(x, hn::Set(DN(), static_cast<float>(factor)));
+    if (HWY_LIKELY(N::StoreTold(product, y))) return;
+    return ScaleUntold<T, P>(x, y, n, factor);
+  }
   if (n < kWords) {
     const auto both = N::Multiply(N::LoadHalves(x, x + n - kNarrow), f);
     if (HWY_UNLIKELY(!N::AreTold(both))) return ScaleUntold<T, P>(x, y, n, factor);
@@ -160,6 +165,7 @@ HWY_NOINLINE void ScaleNarrowRowsOf(const ScaleArgs &given) {
 
 template <class T, class P>
 HWY_INLINE void ScaleNarrowRows(const ScaleArgs &args) {
+  if (args.n == kNarrow) return ScaleNarrowRowsOf<kNarrow, T, P>(args);
   if (args.n == kWords) return ScaleNarrowRowsOf<kWords, T, P>(args);
   ScaleNarrowRowsOf<0, T, P>(args);
 }
