@@ -149,6 +149,7 @@ struct Narrow<F16> {
   using DBytes = hn::Repartition<uint8_t, D16>;
 
   static HWY_INLINE VN Load(const F16 *p) { return LoadFloats(DN(), p); }
+  // Of products that are off by less than a bit and a half: those beside them are two bits away.
   static HWY_INLINE bool StoreTold(VN v, F16 *p) {
     constexpr float kAway = 0x1p-22F;
     const auto less = hn::DemoteTo(D16(), hn::Mul(v, hn::Set(DN(), 1 - kAway)));
