@@ -36,6 +36,34 @@ struct Lanes {
     LoadLanes(x, elements);
     for (int64_t r = 0; r < kRegisters; ++r) reg[r].Add(elements[r], with);
   }
+  // The first `count` elements of kLanes, of which the others are zeros.
+  template <class T>
+  HWY_INLINE void AddSome(const T *x, int64_t count, V with) {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      const int64_t inside = HWY_MIN(HWY_MAX(count - r * kN, 0), kN);
+      const auto mask = hn::FirstN(D(), static_cast<size_t>(inside));
+      reg[r].Add(hn::IfThenElse(mask, Load(x + r * kN), hn::Set(D(), Op::kPad)), with);
+    }
+  }
+};
+
+// Lanes that wait in memory; nothing is written when they are made.
+template <class Op>
+struct StoredLanes {
+  HWY_ALIGN double sums[Op::kCompensated ? 2 * kLanes : kLanes];  // then errors
+
+  HWY_INLINE void Put(const Lanes<Op> &lanes) {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      hn::Store(lanes.reg[r].sum, D(), sums + r * kN);
+      if constexpr (Op::kCompensated) hn::Store(lanes.reg[r].error, D(), sums + kLanes + r * kN);
+    }
+  }
+  HWY_INLINE void Take(Lanes<Op> *lanes) const {
+    for (int64_t r = 0; r < kRegisters; ++r) {
+      lanes->reg[r].sum = hn::Load(D(), sums + r * kN);
+      if constexpr (Op::kCompensated) lanes->reg[r].error = hn::Load(D(), sums + kLanes + r * kN);
+    }
+  }
 };
 
 // The last elements of a row of n >= kLanes that do not fill all lanes: they go to the highest, so

@@ -8,6 +8,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/largest-inl.h"
 #include "kernels/prefetch.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/tables.h"
@@ -37,17 +38,11 @@ constexpr bool is_long(RowKind kind) {
 // Copied, kLanes at a time, and filled up with what changes nothing.
 template <class Op, class T>
 HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<Op> *lanes) {
-  const D d;
   for (int64_t e = 0; e < n; e += kLanes) {
     HWY_ALIGN T elements[kLanes] = {};
     const int64_t count = HWY_MIN(n - e, kLanes);
     for (int64_t i = 0; i < count; ++i) elements[i] = x[(e + i) * step];
-    for (int64_t r = 0; r < kRegisters; ++r) {
-      const int64_t inside = HWY_MIN(HWY_MAX(count - r * kN, 0), kN);
-      const V v = Load(elements + r * kN);
-      const auto mask = hn::FirstN(d, static_cast<size_t>(inside));
-      lanes->reg[r].Add(hn::IfThenElse(mask, v, hn::Set(d, Op::kPad)), with);
-    }
+    lanes->AddSome(elements, count, with);
   }
 }
 
@@ -77,6 +72,11 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) prefetch_far(row, at);
 }
 
+// The second stage in a stream. Loops that have next to nothing to do reach what they read as soon as
+// it could be asked for again, which would take the place of loads.
+template <class Op>
+inline constexpr int64_t kNearIn = kIsLargest<Op> ? 0 : kNear;
+
 // Up to kLanes blocks, one after the other. Not inline, because registers are few.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
@@ -85,7 +85,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNear : 0};
+  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearIn<Op> : 0};
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -98,10 +98,12 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   }
 }
 
-// How far ahead short rows are asked for, in bytes.
+// How far ahead short rows are asked for, in bytes: kReadAhead in all rows of a block together, but
+// at least some lines, and what the next blocks have. Further on, lines of many rows drive each other
+// out before they are read.
 HWY_INLINE int64_t BytesAheadInRow(const ReduceArgs &args) {
-  const int64_t bytes = kLanes * args.inner.step;
-  return bytes * HWY_MAX(2, kReadAhead / HWY_MAX(args.rows * bytes, 1));
+  constexpr int64_t kLeast = 256;
+  return HWY_MAX(kN * args.inner.step, HWY_MAX(kReadAhead / args.rows, kLeast));
 }
 
 // Writes the results of `count` blocks, of which the first is number `first`; `blocks` is filled up
@@ -122,25 +124,6 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
                                int64_t first) {
   FinishBlocks(args, blocks, count, first);
 }
-
-// Lanes that wait in memory; nothing is written when they are made.
-template <class Op>
-struct StoredLanes {
-  HWY_ALIGN double sums[Op::kCompensated ? 2 * kLanes : kLanes];  // then errors
-
-  HWY_INLINE void Put(const Lanes<Op> &lanes) {
-    for (int64_t r = 0; r < kRegisters; ++r) {
-      hn::Store(lanes.reg[r].sum, D(), sums + r * kN);
-      if constexpr (Op::kCompensated) hn::Store(lanes.reg[r].error, D(), sums + kLanes + r * kN);
-    }
-  }
-  HWY_INLINE void Take(Lanes<Op> *lanes) const {
-    for (int64_t r = 0; r < kRegisters; ++r) {
-      lanes->reg[r].sum = hn::Load(D(), sums + r * kN);
-      if constexpr (Op::kCompensated) lanes->reg[r].error = hn::Load(D(), sums + kLanes + r * kN);
-    }
-  }
-};
 
 // Are rows so long that what is read soon is better asked for while one is read than before it?
 // Many requests at once leave processors no room for loads. Rows of 16-bit numbers are few lines.
@@ -226,7 +209,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t bytes = kN * step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
   const Stages ahead{step == row_bytes ? kFar : BytesAheadInRow(args),
-                     near_in_rows(row_bytes, step)};
+                     step == row_bytes ? kNearIn<Op> : near_in_rows(row_bytes, step)};
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
@@ -317,7 +300,7 @@ template <class T>
 void FillDtypeAlong(DtypeIndex dtype, Kernels *table) {
   ForEachReduction([&](auto kind) {
     using Op = decltype(kind);
-    table->reduce_along[dtype][Op::kWhat] = ReduceAlong<T, Op>;
+    table->reduce_along[dtype][Op::kWhat] = ReduceAlong<T, AlongRows<T, Op>>;
   });
 }
 

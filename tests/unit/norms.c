@@ -468,6 +468,52 @@ static void tiles_of_any_width_and_number(void **state) {
   }
 }
 
+/* Blocks beside each other, one for each of their places, which holds `number` among smaller ones. */
+static void check_places(int32_t dtype, int high, int wide, double number, double others) {
+  enum { kMost = 2 * 2 * 300 * 300 };
+  static double doubles[kMost];
+  static uint64_t x[kMost];
+  static double norms[2 * 300];
+  const int64_t pitch = (int64_t)high * wide * wide;
+  for (int64_t i = 0; i < high * pitch; ++i) doubles[i] = i % 2 ? others : -others;
+  for (int place = 0; place < high * wide; ++place) {
+    const int64_t first = (int64_t)place * wide;
+    doubles[place / wide * pitch + first + place % wide] = number;
+  }
+  store_numbers(doubles, high * pitch, dtype, x);
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", high, (int)pitch);
+  spk_block *block = blocks_of(dtype, text, DIMS(high, wide));
+  const spk_buffer leaf = {x, high * pitch, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer out = {norms, (int64_t)high * wide, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer rounded = {norms, (int64_t)high * wide, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, INFINITY, dtype == SPK_F64 ? &out : &rounded));
+  for (int b = 0; b < high * wide; ++b) {
+    const double got = dtype == SPK_F64 ? norms[b] : (double)((const float *)norms)[b];
+    assert_f64(&got, fabs(number));
+  }
+  spk_block_release(block);
+}
+
+static void the_largest_magnitude_may_be_anywhere(void **state) {
+  (void)state;
+  const struct {
+    int32_t dtype;
+    double least; /* of f16 the least normal one */
+  } kinds[] = {{SPK_F32, 0x1p-149}, {SPK_F64, 0x1p-1074}, {SPK_F16, 0x1p-14}, {SPK_BF16, 0x1p-133}};
+  const int wides[] = {1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 64, 100, 256, 300};
+  for (int k = 0; k < COUNT(kinds); ++k) {
+    for (int w = 0; w < COUNT(wides); ++w) {
+      for (int high = 1; high <= 2; ++high) {
+        check_places(kinds[k].dtype, high, wides[w], -3, 0.125);
+        check_places(kinds[k].dtype, high, wides[w], -INFINITY, 2);
+        check_places(kinds[k].dtype, high, wides[w], NAN, INFINITY);
+        check_places(kinds[k].dtype, high, wides[w], -kinds[k].least, 0);
+      }
+    }
+  }
+}
+
 /* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
  * if blocks were contiguous. */
 static void norms_of_scattered_blocks(void **state) {
@@ -803,6 +849,7 @@ int main(void) {
       TEST(few_elements_are_added_in_order),
       TEST(more_blocks_than_one_box_holds),
       TEST(tiles_of_any_width_and_number),
+      TEST(the_largest_magnitude_may_be_anywhere),
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),
       TEST(scopes_arrange_the_norms_of_their_blocks),
