@@ -51,8 +51,9 @@ class TilesInTurn {
       for (int64_t r = 0; r < rows_; ++r) {
         const std::byte *row = x + row_[r];
         for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, ahead_);
-        ReadRow(row + turn_, kTurn, lanes);
+        // What has been asked for needs time, and reading would wait for it.
         WriteRow(row, kTurn, tiles);
+        ReadRow(row + turn_, kTurn, lanes);
       }
       kept += Judge(x + turn_, lanes, threshold, kTurn, tiles);
     }
