@@ -76,9 +76,14 @@ struct StoredLanes<Largest<T>> {
 // The row's last kLanes elements, some of which have been added before.
 template <class T>
 struct Tail<Largest<T>> {
+  static constexpr int64_t FirstRegister(int64_t) { return 0; }
+
   explicit HWY_INLINE Tail(int64_t) {}
   HWY_INLINE void Add(const T *end, V with, Lanes<Largest<T>> *lanes) const {
     lanes->Add(end - kLanes, with);
+  }
+  HWY_INLINE void AddFrom(int64_t, const T *end, V with, Lanes<Largest<T>> *lanes) const {
+    Add(end, with, lanes);
   }
 };
 

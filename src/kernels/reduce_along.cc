@@ -22,6 +22,7 @@ enum class RowKind {
   kOne,       // contiguous, of kLanes elements
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
+  kKernels,   // of kKernel elements, the only ones of their blocks, one after the other
   kWhole,     // of a multiple of kLongStep, up to kMostInGroup, and the only one of its block
   kInTiles,   // of more, up to kMostInTileRow bytes, several a block, next to its neighbours'
   kLong,      // of others that are long
@@ -29,7 +30,8 @@ enum class RowKind {
 };
 
 constexpr bool is_short(RowKind kind) {
-  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween;
+  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween ||
+         kind == RowKind::kKernels;
 }
 constexpr bool is_long(RowKind kind) {
   return kind == RowKind::kInTiles || kind == RowKind::kWhole || kind == RowKind::kLong;
@@ -62,6 +64,9 @@ HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail,
     lanes->Add(x, with);
     if (kRow == RowKind::kTwo) lanes->Add(x + kLanes, with);
     if (kRow == RowKind::kBetween) tail.Add(x + args.n, with, lanes);
+    if (kRow == RowKind::kKernels) {
+      tail.AddFrom(Tail<Op>::FirstRegister(kKernel), x + kKernel, with, lanes);
+    }
   }
 }
 
@@ -205,9 +210,11 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
                                       const std::byte *x, int64_t first) {
   const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
   const Tail<Op> tail = given_tail;
-  const int64_t step = args.inner.step;
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  constexpr bool kIsKernel = kRow == RowKind::kKernels;
+  const int64_t step = kIsKernel ? kKernel * kSize : args.inner.step;
   const int64_t bytes = kN * step;
-  const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const int64_t row_bytes = kIsKernel ? kKernel * kSize : args.n * kSize;
   const Stages ahead{step == row_bytes ? kFar : BytesAheadInRow(args),
                      step == row_bytes ? kNearIn<Op> : near_in_rows(row_bytes, step)};
   x += args.row[0];
@@ -275,12 +282,19 @@ HWY_INLINE bool AreInTiles(const ReduceArgs &args) {
   return args.rows > 1 && bytes <= kMostInTileRow && args.inner.step == bytes;
 }
 
+template <class T>
+HWY_INLINE bool AreKernels(const ReduceArgs &args) {
+  const int64_t bytes = kKernel * static_cast<int64_t>(sizeof(T));
+  return args.rows == 1 && args.n == kKernel && args.inner.step == bytes;
+}
+
 template <class T, class Op>
 void ReduceAnyAlong(const ReduceArgs &args) {
   if (args.step != 1 || args.n < kLanes) return ReduceRows<RowKind::kGathered, T, Op>(args);
   if constexpr (kHasShortRows<T, Op>) {
     if (args.n == kLanes) return ReduceRows<RowKind::kOne, T, Op>(args);
     if (args.n == 2 * kLanes) return ReduceRows<RowKind::kTwo, T, Op>(args);
+    if (AreKernels<T>(args)) return ReduceRows<RowKind::kKernels, T, Op>(args);
     if (args.n < 2 * kLanes) return ReduceRows<RowKind::kBetween, T, Op>(args);
     if (args.rows == 1 && args.n % kLongStep == 0 && args.n <= kMostInGroup) {
       return ReduceRows<RowKind::kWhole, T, Op>(args);

@@ -225,7 +225,6 @@ HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
 
 template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdAlong(const ThresholdArgs &args, const Op &op) {
-  constexpr int64_t kKernel = 9;  // 3x3
   if (args.blocks.n == 2) return ThresholdRowsOf<2, T, L>(args, op);
   if (args.blocks.n == 4) return ThresholdRowsOf<4, T, L>(args, op);
   if (args.blocks.n == kLanes) return ThresholdRowsOf<kLanes, T, L>(args, op);
