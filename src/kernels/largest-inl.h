@@ -29,12 +29,12 @@ template <class T>
 inline constexpr bool kIsLargest<Largest<T>> = true;
 
 template <class T>
-using DWords = hn::CappedTag<hwy::SignedFromSize<sizeof(T)>, kLanes>;
+using DMagnitudes = hn::CappedTag<hwy::SignedFromSize<sizeof(T)>, kLanes>;
 
-HWY_INLINE hn::Vec<DWords<float>> LoadWords(DWords<float> d, const float *x) {
-  return hn::BitCast(d, hn::LoadU(hn::RebindToFloat<DWords<float>>(), x));
+HWY_INLINE hn::Vec<DMagnitudes<float>> LoadWords(DMagnitudes<float> d, const float *x) {
+  return hn::BitCast(d, hn::LoadU(hn::RebindToFloat<DMagnitudes<float>>(), x));
 }
-template <class T, class DT = DWords<T>>
+template <class T, class DT = DMagnitudes<T>>
 HWY_INLINE hn::Vec<DT> LoadWords(DT d, const T *x) {
   const hn::RebindToUnsigned<DT> du;
   return hn::BitCast(d, hn::LoadU(du, reinterpret_cast<const uint16_t *>(x)));
@@ -42,7 +42,7 @@ HWY_INLINE hn::Vec<DT> LoadWords(DT d, const T *x) {
 
 template <class T>
 struct Lanes<Largest<T>> {
-  using DW = DWords<T>;
+  using DW = DMagnitudes<T>;
   using Word = hn::TFromD<DW>;
   static constexpr int64_t kWords = static_cast<int64_t>(hn::MaxLanes(DW()));
 
@@ -66,10 +66,10 @@ struct StoredLanes<Largest<T>> {
   HWY_ALIGN typename Lanes<Largest<T>>::Word largest[Lanes<Largest<T>>::kWords];
 
   HWY_INLINE void Put(const Lanes<Largest<T>> &lanes) {
-    hn::Store(lanes.largest, DWords<T>(), largest);
+    hn::Store(lanes.largest, DMagnitudes<T>(), largest);
   }
   HWY_INLINE void Take(Lanes<Largest<T>> *lanes) const {
-    lanes->largest = hn::Load(DWords<T>(), largest);
+    lanes->largest = hn::Load(DMagnitudes<T>(), largest);
   }
 };
 
@@ -109,16 +109,16 @@ HWY_INLINE VT LargestOfNeighbours(DT d, const VT *v) {
 
 template <class T>
 HWY_INLINE Accumulator<Largest<T>> Fold(const Lanes<Largest<T>> *block) {
-  const DWords<T> d;
-  hn::Vec<DWords<T>> words[kN];
+  const DMagnitudes<T> d;
+  hn::Vec<DMagnitudes<T>> words[kN];
   for (int64_t i = 0; i < kN; ++i) words[i] = block[i].largest;
   words[0] = LargestOfNeighbours<kN>(d, words);
   for (int64_t lanes = Lanes<Largest<T>>::kWords; lanes > kN; lanes /= 2) {
-    const hn::Vec<DWords<T>> twice[] = {words[0], words[0]};
+    const hn::Vec<DMagnitudes<T>> twice[] = {words[0], words[0]};
     words[0] = LargestOfNeighbours<2>(d, twice);
   }
   HWY_ALIGN T magnitudes[kLanes];
-  hn::Store(words[0], d, reinterpret_cast<hn::TFromD<DWords<T>> *>(magnitudes));
+  hn::Store(words[0], d, reinterpret_cast<hn::TFromD<DMagnitudes<T>> *>(magnitudes));
   return Accumulator<Largest<T>>(Load(magnitudes));
 }
 
