@@ -104,11 +104,11 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
 }
 
 // How far ahead short rows are asked for, in bytes: kReadAhead in all rows of a block together, but
-// at least some lines, and what the next blocks have. Further on, lines of many rows drive each other
-// out before they are read.
+// at least some lines, and half of what kN blocks have. Further on, lines of many rows drive each
+// other out, and what a processor sees for itself is better left to it.
 HWY_INLINE int64_t BytesAheadInRow(const ReduceArgs &args) {
   constexpr int64_t kLeast = 256;
-  return HWY_MAX(kN * args.inner.step, HWY_MAX(kReadAhead / args.rows, kLeast));
+  return HWY_MAX(kN * args.inner.step / 2, HWY_MAX(kReadAhead / args.rows, kLeast));
 }
 
 // Writes the results of `count` blocks, of which the first is number `first`; `blocks` is filled up
