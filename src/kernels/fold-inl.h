@@ -66,9 +66,6 @@ struct StoredLanes {
   }
 };
 
-// Elements of the kernels of most convolutions, 3x3, for which it pays that loops know them.
-inline constexpr int64_t kKernel = 9;
-
 // The last elements of a row of n >= kLanes that do not fill all lanes: they go to the highest, so
 // that a load of the row's last kLanes elements finds them in place.
 template <class Op>

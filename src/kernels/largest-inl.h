@@ -1,5 +1,6 @@
 // Largest magnitudes along rows of floats and 16-bit numbers, compared as integers of their own
-// width: as many lanes a register as there are, no conversions, and rows may be read twice.
+// width: kLanes at a time, without conversions. An element that is compared twice changes nothing,
+// so ends of rows need no masks.
 #if defined(SPK_KERNELS_LARGEST_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_LARGEST_INL_H_
 #undef SPK_KERNELS_LARGEST_INL_H_
@@ -31,15 +32,6 @@ inline constexpr bool kIsLargest<Largest<T>> = true;
 template <class T>
 using DMagnitudes = hn::CappedTag<hwy::SignedFromSize<sizeof(T)>, kLanes>;
 
-HWY_INLINE hn::Vec<DMagnitudes<float>> LoadWords(DMagnitudes<float> d, const float *x) {
-  return hn::BitCast(d, hn::LoadU(hn::RebindToFloat<DMagnitudes<float>>(), x));
-}
-template <class T, class DT = DMagnitudes<T>>
-HWY_INLINE hn::Vec<DT> LoadWords(DT d, const T *x) {
-  const hn::RebindToUnsigned<DT> du;
-  return hn::BitCast(d, hn::LoadU(du, reinterpret_cast<const uint16_t *>(x)));
-}
-
 template <class T>
 struct Lanes<Largest<T>> {
   using DW = DMagnitudes<T>;
@@ -54,7 +46,8 @@ struct Lanes<Largest<T>> {
   HWY_INLINE void Add(const T *x, V) {
     const auto without_sign = hn::Set(DW(), hwy::LimitsMax<Word>());
     for (int64_t w = 0; w < kLanes; w += kWords) {
-      largest = hn::Max(largest, hn::And(LoadWords(DW(), x + w), without_sign));
+      const auto words = hn::LoadU(DW(), reinterpret_cast<const Word *>(x + w));
+      largest = hn::Max(largest, hn::And(words, without_sign));
     }
   }
   // Zeros that follow change nothing.
@@ -87,9 +80,8 @@ struct Tail<Largest<T>> {
   }
 };
 
-// Lane i of the result is the largest of kCount lanes next to each other, of as many registers in a
-// row.
-#if HWY_TARGET == HWY_SCALAR  // there, a register is a block
+// The largest of each kCount neighbours in kCount registers, taken as one long row of lanes.
+#if HWY_TARGET == HWY_SCALAR  // where a register is one lane, and kCount is 1
 template <int64_t kCount, class DT, class VT>
 HWY_INLINE VT LargestOfNeighbours(DT, const VT *v) {
   return v[0];

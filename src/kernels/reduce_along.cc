@@ -77,10 +77,10 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) prefetch_far(row, at);
 }
 
-// The second stage in a stream. Loops that have next to nothing to do reach what they read as soon as
-// it could be asked for again, which would take the place of loads.
+// The second stage in a stream. Loops that have next to nothing to do are there as soon as memory is:
+// they ask for what they are about to read, which costs little.
 template <class Op>
-inline constexpr int64_t kNearIn = kIsLargest<Op> ? 0 : kNear;
+inline constexpr int64_t kNearOf = kIsLargest<Op> ? 0 : kNear;
 
 // Up to kLanes blocks, one after the other. Not inline, because registers are few.
 template <RowKind kRow, class Op, class T>
@@ -90,7 +90,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearIn<Op> : 0};
+  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearOf<Op> : 0};
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -216,7 +216,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t bytes = kN * step;
   const int64_t row_bytes = kIsKernel ? kKernel * kSize : args.n * kSize;
   const Stages ahead{step == row_bytes ? kFar : BytesAheadInRow(args),
-                     step == row_bytes ? kNearIn<Op> : near_in_rows(row_bytes, step)};
+                     step == row_bytes ? kNearOf<Op> : near_in_rows(row_bytes, step)};
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
@@ -248,7 +248,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
-    if constexpr (kRow == RowKind::kWhole) {
+    if constexpr (kRow == RowKind::kWhole || kRow == RowKind::kKernels) {
       b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
     } else if constexpr (is_short(kRow)) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);

@@ -51,7 +51,7 @@ class TilesInTurn {
       for (int64_t r = 0; r < rows_; ++r) {
         const std::byte *row = x + row_[r];
         for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, ahead_);
-        // What has been asked for needs time, and reading would wait for it.
+        // What is read next has been asked for some turns ago; this gives it more time to arrive.
         WriteRow(row, kTurn, tiles);
         ReadRow(row + turn_, kTurn, lanes);
       }

@@ -258,10 +258,10 @@ std::vector<Case> limit_cases() {
     cases.push_back(
         limit("reading h, then x *= h", layout, family, reading_another_and_sweeping_by_it));
   };
-  add("contiguous", layout_family("elements"));
-  add("convolution", layout_family("conv kernels"));
   const LayoutFamily &matrices = layout_family("elements");
   const LayoutFamily &convolutions = layout_family("conv kernels");
+  add("contiguous", matrices);
+  add("convolution", convolutions);
   cases.push_back(limit("reading half of h, then x *= it", "contiguous", matrices,
                         reading_half_and_sweeping_by_it));
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
@@ -282,8 +282,8 @@ std::vector<Case> limit_cases() {
   add_arithmetic("squares", "in doubles", computing_in_doubles<false>);
   add_arithmetic("squares, then products", "in doubles", computing_in_doubles<true>);
   cases.push_back(
-      limit("squares", "convolution, doubles", convolutions, computing_in_doubles<false>));
-  cases.push_back(limit("squares, then products", "convolution, doubles", convolutions,
+      limit("squares", "in doubles, convolution", convolutions, computing_in_doubles<false>));
+  cases.push_back(limit("squares, then products", "in doubles, convolution", convolutions,
                         computing_in_doubles<true>));
   cases.push_back(limit("reading, tile by tile", "2 coupled leaves", matrices, reading_coupled));
   cases.push_back(limit("reading, then x *= a, by tiles", "2 coupled leaves", matrices,

@@ -335,7 +335,7 @@ static void each_f64_block_has_its_own_scale(void **state) {
 }
 
 /* Blocks whose rows of a few elements lie beside those of the next block, with a gap after each row
- * of the view. Elements are integers that all dtypes have. */
+ * of the view or without. Elements are integers that all dtypes have. */
 enum { kTinyGap = 3, kMostTiny = 48000 };
 
 static int tiny_element(int64_t i) {
@@ -356,11 +356,11 @@ static double tiny_norm(double p, int high, int wide, int64_t first, int64_t pit
   return p == 2 ? sqrt(sum) : sum;
 }
 
-static void check_tiny(int32_t dtype, int high, int wide, int down, int across) {
+static void check_tiny(int32_t dtype, int high, int wide, int down, int across, int gap) {
   static uint64_t x[kMostTiny];
   static double doubles[kMostTiny];
   static float floats[kMostTiny];
-  const int64_t pitch = (int64_t)across * wide + kTinyGap;
+  const int64_t pitch = (int64_t)across * wide + gap;
   const int64_t count = pitch * down * high;
   assert_true(count <= kMostTiny);
   for (int64_t i = 0; i < count; ++i) doubles[i] = tiny_element(i);
@@ -397,8 +397,27 @@ static void blocks_with_rows_of_a_few_elements(void **state) {
     for (int h = 0; h < COUNT(heights); ++h) {
       for (int wide = 2; wide <= 7; ++wide) {
         for (int c = 0; c < COUNT(counts); ++c) {
-          check_tiny(dtypes[d], heights[h], wide, 1, counts[c]);
-          check_tiny(dtypes[d], heights[h], wide, 3, counts[c] / 3 + 1);
+          check_tiny(dtypes[d], heights[h], wide, 1, counts[c], kTinyGap);
+          check_tiny(dtypes[d], heights[h], wide, 3, counts[c] / 3 + 1, kTinyGap);
+        }
+      }
+    }
+  }
+}
+
+/* Along such rows sums run in lanes, of which the last elements fill some. */
+static void blocks_with_rows_of_a_few_lanes(void **state) {
+  (void)state;
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  const int wides[] = {8, 9, 10, 13, 15, 16, 17, 24, 31, 32, 33, 64};
+  const int counts[] = {1, 3, 4, 5, 7, 8, 9, 13, 45};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    for (int high = 1; high <= 2; ++high) {
+      for (int w = 0; w < COUNT(wides); ++w) {
+        for (int c = 0; c < COUNT(counts); ++c) {
+          check_tiny(dtypes[d], high, wides[w], 1, counts[c], 0);
+          check_tiny(dtypes[d], high, wides[w], 3, counts[c], 0);
+          check_tiny(dtypes[d], high, wides[w], 3, counts[c], kTinyGap);
         }
       }
     }
@@ -411,7 +430,9 @@ static void blocks_across_short_rows(void **state) {
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
   for (int d = 0; d < COUNT(dtypes); ++d) {
     for (int high = 1; high <= 3; ++high) {
-      for (int across = 6; across <= 17; ++across) check_tiny(dtypes[d], high, 1, 25, across);
+      for (int across = 6; across <= 17; ++across) {
+        check_tiny(dtypes[d], high, 1, 25, across, kTinyGap);
+      }
     }
   }
 }
@@ -468,29 +489,31 @@ static void tiles_of_any_width_and_number(void **state) {
   }
 }
 
-/* Blocks beside each other, one for each of their places, which holds `number` among smaller ones. */
+/* Blocks beside each other, one for each of their places, which holds a multiple of `number` among
+ * smaller ones. They begin where an element may, not a register. */
 static void check_places(int32_t dtype, int high, int wide, double number, double others) {
   enum { kMost = 2 * 2 * 300 * 300 };
   static double doubles[kMost];
-  static uint64_t x[kMost];
+  static uint64_t x[kMost + 1];
   static double norms[2 * 300];
   const int64_t pitch = (int64_t)high * wide * wide;
   for (int64_t i = 0; i < high * pitch; ++i) doubles[i] = i % 2 ? others : -others;
   for (int place = 0; place < high * wide; ++place) {
     const int64_t first = (int64_t)place * wide;
-    doubles[place / wide * pitch + first + place % wide] = number;
+    doubles[place / wide * pitch + first + place % wide] = number * (1 + place % 7);
   }
-  store_numbers(doubles, high * pitch, dtype, x);
+  char *const data = (char *)x + size_of(dtype);
+  store_numbers(doubles, high * pitch, dtype, data);
   char text[32];
   snprintf(text, sizeof text, "(%d,%d)", high, (int)pitch);
   spk_block *block = blocks_of(dtype, text, DIMS(high, wide));
-  const spk_buffer leaf = {x, high * pitch, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer leaf = {data, high * pitch, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer out = {norms, (int64_t)high * wide, SPK_F64, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer rounded = {norms, (int64_t)high * wide, SPK_F32, SPK_LAYOUT_VIEW, NULL};
   assert_ok(spk_block_norms(NULL, block, &leaf, 1, INFINITY, dtype == SPK_F64 ? &out : &rounded));
   for (int b = 0; b < high * wide; ++b) {
     const double got = dtype == SPK_F64 ? norms[b] : (double)((const float *)norms)[b];
-    assert_f64(&got, fabs(number));
+    assert_f64(&got, fabs(number) * (1 + b % 7));
   }
   spk_block_release(block);
 }
@@ -512,6 +535,41 @@ static void the_largest_magnitude_may_be_anywhere(void **state) {
       }
     }
   }
+}
+
+/* One block of elements that are not neighbours, more than lanes and not a multiple of them. */
+static void the_largest_magnitude_of_elements_apart(void **state) {
+  (void)state;
+  enum { kCount = 21, kApart = 2, kSpan = kCount * kApart };
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    spk_block *block = blocks_of(dtypes[d], "(21):(2)", DIMS(kCount));
+    for (int place = 0; place < kCount; ++place) {
+      double doubles[kSpan];
+      uint64_t x[kSpan];
+      for (int i = 0; i < kSpan; ++i) doubles[i] = i % kApart ? 100 : 1;
+      doubles[kApart * place] = -2 - place;
+      store_numbers(doubles, kSpan, dtypes[d], x);
+      const spk_buffer leaf = {x, kSpan, dtypes[d], SPK_LAYOUT_VIEW, NULL};
+      double norm[1];
+      float rounded[1];
+      const bool is_double = dtypes[d] == SPK_F64;
+      assert_ok(
+          spk_block_norms(NULL, block, &leaf, 1, INFINITY, is_double ? &F64(norm) : &F32(rounded)));
+      if (!is_double) norm[0] = (double)rounded[0];
+      assert_f64(norm, 2 + place);
+    }
+    spk_block_release(block);
+  }
+}
+
+static void the_largest_magnitude_may_be_subnormal(void **state) {
+  (void)state;
+  uint16_t x[19] = {0};
+  x[1] = 1;
+  x[17] = 0x8003;
+  assert_norm(INFINITY, F16(x), 3 * two_to(-24));
+  assert_norm(INFINITY, BF16(x), 3 * two_to(-133));
 }
 
 /* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
@@ -844,12 +902,15 @@ int main(void) {
       TEST(each_f64_block_has_its_own_scale),
       TEST(large_blocks_and_many_blocks),
       TEST(blocks_with_rows_of_a_few_elements),
+      TEST(blocks_with_rows_of_a_few_lanes),
       TEST(blocks_across_short_rows),
       TEST(norms_of_scattered_blocks),
       TEST(few_elements_are_added_in_order),
       TEST(more_blocks_than_one_box_holds),
       TEST(tiles_of_any_width_and_number),
       TEST(the_largest_magnitude_may_be_anywhere),
+      TEST(the_largest_magnitude_of_elements_apart),
+      TEST(the_largest_magnitude_may_be_subnormal),
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),
       TEST(scopes_arrange_the_norms_of_their_blocks),

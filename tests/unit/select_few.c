@@ -8,10 +8,6 @@ static const int32_t kDtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
 
 /* --- elements as bits ---------------------------------------------------------------------- */
 
-static int64_t size_of(int32_t dtype) {
-  return (dtype & 0xff) / 8;
-}
-
 static uint64_t load_bits(const unsigned char *memory, int64_t index, int32_t dtype) {
   uint64_t bits = 0;
   memcpy(&bits, memory + index * size_of(dtype), (size_t)size_of(dtype)); /* little endian */

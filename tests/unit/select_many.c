@@ -27,10 +27,6 @@ static uint64_t random_bits(void) {
   return random_state * 0x2545f4914f6cdd1d;
 }
 
-static int64_t size_of(int32_t dtype) {
-  return (dtype & 0xff) / 8;
-}
-
 static uint64_t infinity_of(int32_t dtype) {
   if (dtype == SPK_F64) return 0x7ff0000000000000;
   if (dtype == SPK_F32) return 0x7f800000;

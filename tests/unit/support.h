@@ -125,6 +125,11 @@ static inline uint16_t half_of(double x) {
   return (uint16_t)(sign | (exponent + 14) << 10 | (int)((2 * mantissa - 1) * 1024));
 }
 
+/* Bytes of an element. */
+static inline int64_t size_of(int32_t dtype) {
+  return (dtype & 0xff) / 8;
+}
+
 /* Numbers of few bits, as they lie in memory. */
 static inline void store_numbers(const double *x, int64_t count, int32_t dtype, void *to) {
   for (int64_t i = 0; i < count; ++i) {

@@ -272,10 +272,6 @@ static void overlap_test_agrees_with_counting(void **state) {
 
 static const int32_t kDtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
 
-static int64_t size_of(int32_t dtype) {
-  return (dtype & 0xff) / 8;
-}
-
 /* A leaf somewhere in one piece of memory. */
 struct leaf {
   struct layout layout;
