@@ -30,8 +30,7 @@ enum class RowKind {
 };
 
 constexpr bool is_short(RowKind kind) {
-  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween ||
-         kind == RowKind::kKernels;
+  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween;
 }
 constexpr bool is_long(RowKind kind) {
   return kind == RowKind::kInTiles || kind == RowKind::kWhole || kind == RowKind::kLong;
