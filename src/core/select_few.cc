@@ -166,8 +166,14 @@ class FewElements {
     return counts_.counts + dot(scopes.low, scope_.grid_shape.row_major());
   }
 
+  // The counts of a box of scopes, in its order.
   const int64_t *local_counts(const Rect &scopes, Scratch &scratch) const {
-    return local_counts_of(scope_, scopes, counts_, scratch);
+    int64_t *local = scratch.take<int64_t>(scopes.count());
+    const int64_t *first = first_count(scopes);
+    const Extents number = scope_.grid_shape.row_major();
+    for_each_index(scopes.extent,
+                   [&](int64_t i, const Extents &index) { local[i] = first[dot(index, number)]; });
+    return local;
   }
 
   // Between the leaf and a panel [position][scope]: what is written comes first.
@@ -206,20 +212,6 @@ class FewElements {
 };
 
 }  // namespace
-
-const int64_t *local_counts_of(const Scope &scope, const Rect &scopes, const Counts &counts,
-                               Scratch &scratch) {
-  int64_t *local = scratch.take<int64_t>(scopes.count());
-  if (counts.count == 1) {
-    std::fill_n(local, scopes.count(), counts[0]);
-    return local;
-  }
-  const Extents number = scope.grid_shape.row_major();
-  const int64_t *first = counts.counts + dot(scopes.low, number);
-  for_each_index(scopes.extent,
-                 [&](int64_t i, const Extents &index) { local[i] = first[dot(index, number)]; });
-  return local;
-}
 
 bool are_few_elements(const Scope &scope, const Grids &grids) {
   return scope.numblk_per_scope <= kFewBlocks && grids.size() == 1 && grids[0].numel_per_block == 1;

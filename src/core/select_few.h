@@ -27,8 +27,4 @@ FewTotals select_few(const Kernels &kernels, Scratch &scratch, const Scope &scop
                      const Rect &scopes, const GridLeaf &keys, const Counts &counts,
                      const FewOptions &options);
 
-// The counts of a box of scopes, in its order.
-const int64_t *local_counts_of(const Scope &scope, const Rect &scopes, const Counts &counts,
-                               Scratch &scratch);
-
 }  // namespace spk

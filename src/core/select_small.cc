@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "core/nest.h"
+#include "core/select.h"
 #include "core/select_few.h"
 
 namespace spk {
@@ -14,8 +15,8 @@ namespace {
 // Elements of a tile: with their keys in cache, and enough of them to be worth describing.
 constexpr int64_t kSmallTile = int64_t{1} << 14;
 // A tile with an undecided scope is cut into this many, down to boxes of few scopes.
-constexpr int64_t kSplit = 16;
-constexpr int64_t kFewScopes = 64;
+constexpr int64_t kSplit = 4;
+constexpr int64_t kFewScopes = 256;
 
 // How the blocks of a box lie in memory: rows of blocks, side by side or one after the other.
 struct BlockRows {
@@ -199,14 +200,20 @@ class SmallBlocks {
   // Zeroes the keys of the blocks that go. Returns false if some are too close to tell.
   bool decide(Scratch &scratch, const Rect &scopes, const Extents &key_step,
               std::byte *keys) const {
+    return select_few(kernels_, scratch, scope_, scopes, leaf_of_keys(keys, key_step), counts_,
+                      {kKeyMargin, false})
+               .ties == 0;
+  }
+
+  // An array of the keys of a box of blocks, as something to select from.
+  GridLeaf leaf_of_keys(std::byte *keys, const Extents &key_step) const {
     GridLeaf leaf;
     leaf.dtype = key_dtype();
     leaf.x = keys;
     leaf.y = keys;
     leaf.grid_x = key_step;
     leaf.grid_y = key_step;
-    return select_few(kernels_, scratch, scope_, scopes, leaf, counts_, {kKeyMargin, false}).ties ==
-           0;
+    return leaf;
   }
 
   void split(Scratch &scratch, const Rect &scopes, Tally *tally) const {
@@ -218,21 +225,27 @@ class SmallBlocks {
     }
   }
 
+  // Selects by the norms themselves.
   void select_by_norms(Scratch &scratch, const Rect &scopes, Tally *tally) const {
     const Rect blocks = member_rect(scope_.members[0], scopes);
-    const int64_t n = scope_.numblk_per_scope;
-    double *scores = scratch.take<double>(blocks.count());
-    norms_rect(kernels_, scratch, grid_, blocks, 2.0, scores);
-    round_scores(grid_, blocks.count(), scores);
-    const int64_t *wanted = local_counts_of(scope_, scopes, counts_, scratch);
-    uint8_t *keep = scratch.take<uint8_t>(blocks.count());
-    int64_t kept = 0;
-    int64_t tied = 0;
-    kernels_.rank_few(
-        {scores, scopes.count(), n, wanted, ties_ == SPK_TIES_KEEP_ALL, keep, &kept, &tied});
+    const int64_t count = blocks.count();
+    double *norms = scratch.take<double>(count);
+    norms_rect(kernels_, scratch, grid_, blocks, 2.0, norms);
+    round_scores(grid_, count, norms);
+    // As keys, of which none is 0, they are selected as elements are.
+    const KeyWidth width = key_dtype() == SPK_F64 ? kKeys64 : kKeys32;
+    const KeyKernels &of_keys = kernels_.keys[width];
+    auto *keys = scratch.take<std::byte>(count * key_size());
+    of_keys.score_keys(norms, count, keys);
+    const Extents dense = blocks.extent.row_major().times(key_size());
+    const FewTotals totals =
+        select_few(kernels_, scratch, scope_, scopes, leaf_of_keys(keys, dense), counts_,
+                   {1, ties_ == SPK_TIES_KEEP_ALL});
+    uint8_t *keep = scratch.take<uint8_t>(count);
+    of_keys.keep({keys, count, KeyForm::of_keys(width).rule}, 1, keep);
     mask_rect(kernels_, scratch, grid_, blocks, keep, true);
-    tally->ties += tied;
-    tally->achieved += kept - std::accumulate(wanted, wanted + scopes.count(), int64_t{0});
+    tally->ties += totals.ties;
+    tally->achieved += totals.beyond;
   }
 
   const Kernels &kernels_;

@@ -342,9 +342,10 @@ bool KeepAlong(const BlockKeysArgs &args, int64_t k) {
         const int64_t at = (i + g * kL) * N;
         MaskBlocksAlong<T, N>(stays[g], x + at, y + at);
       }
+      if (!certain) return false;
     }
   }
-  return certain;
+  return true;
 }
 
 template <typename T, size_t kScope>

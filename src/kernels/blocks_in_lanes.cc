@@ -164,17 +164,16 @@ bool KeepInLanes(const BlockKeysArgs &args, int64_t k) {
   few.margin = kKeyMargin;
   PreparePanel(few, &panel);
   const int64_t scopes = args.blocks / few.n;
-  bool certain = true;
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     for (int64_t s = 0; s < scopes; s += kScopes<T>) {
       // The last ones may have been selected before: what went is 0 now, and goes again.
       const int64_t at = HWY_MIN(s, scopes - kScopes<T>) * few.n * N;
-      certain &= KeepInScopes<T, N>(few, rows.rows(), x + at, y + at, &panel);
+      if (!KeepInScopes<T, N>(few, rows.rows(), x + at, y + at, &panel)) return false;
     }
   }
-  return certain;
+  return true;
 }
 
 template <typename T>

@@ -273,7 +273,7 @@ struct BlockKeysArgs {
 inline constexpr int64_t kMostRegisterBytes = 64;
 
 // Keeps k blocks of each scope, 0 < k < all. Registers of blocks, or of scopes, in which kKeyMargin
-// leaves a doubt keep all; returns whether there are none.
+// leaves a doubt keep all; returns whether there are none, and may end at the first.
 using KeepBlocks = bool (*)(const BlockKeysArgs &args, int64_t k);
 
 // Keys that are numbers and nothing else: 0 for what is left out, this for what is kept in any case.

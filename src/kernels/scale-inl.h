@@ -98,12 +98,34 @@ HWY_NOINLINE void StoreRegisterByDoubles(VN x, VN f, T *y) {
   }
 }
 
+// Are all of a register of factors so short that floats hold their products with T, as 0.75 and
+// 16-bit numbers are? Those may well be in the middle of two of T, where rounding is not told.
+template <class T>
+HWY_INLINE bool AreShort(VN f) {
+  constexpr uint32_t kBits = std::is_same_v<T, Bf16> ? 8 : 11;  // that T has
+  const DNBits du;
+  const auto beyond = hn::And(hn::BitCast(du, f), hn::Set(du, (uint32_t{1} << kBits) - 1));
+  return hn::AllTrue(du, hn::Eq(beyond, hn::Zero(du)));
+}
+
+// Stores products with such factors, which are exact unless they are below normal floats. What
+// became 0 there is 0 in fewer bits, too.
+template <class T>
+HWY_INLINE void StoreShortProduct(VN product, VN x, VN f, T *y) {
+  const DN d;
+  const auto is_tiny = hn::Lt(hn::Abs(product), hn::Set(d, 0x1p-126F));
+  const auto may_be_inexact = hn::AndNot(hn::Eq(product, hn::Zero(d)), is_tiny);
+  if (HWY_LIKELY(hn::AllFalse(d, may_be_inexact))) return StoreFloats(d, product, y);
+  StoreRegisterByDoubles(x, f, y);
+}
+
 // `product` of x and f, rounded to floats, rounds on as the exact one does where Narrow tells so. A
 // factor's NaN may have bits that rounding would carry away.
 template <class T>
 HWY_INLINE void StoreNarrowProduct(VN product, VN x, VN f, T *y) {
   const bool is_number = hn::AllFalse(DN(), hn::IsNaN(f));
   if (HWY_LIKELY(is_number && Narrow<T>::StoreTold(product, y))) return;
+  if (is_number && AreShort<T>(f)) return StoreShortProduct(product, x, f, y);
   StoreRegisterByDoubles(x, f, y);
 }
 

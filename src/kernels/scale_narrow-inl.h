@@ -64,9 +64,18 @@ class NarrowFactors {
   HWY_ALIGN int32_t usual_[kMost];
 };
 
-// What floats do not tell.
+// What floats do not tell. In rows of a short factor that may be most.
 template <class T, class P>
 HWY_NOINLINE void ScaleUntold(const T *x, T *y, int64_t n, Factor<P> factor) {
+  if constexpr (!kByDoubles<P>) {
+    const VN f = hn::Set(DN(), factor);
+    if (n % kNarrow == 0 && AreShort<T>(f)) {
+      for (int64_t i = 0; i < n; i += kNarrow) {
+        StoreShortProduct(ProductInFloats(x + i, f), Narrow<T>::Load(x + i), f, y + i);
+      }
+      return;
+    }
+  }
   ScaleRun<T, P>(x, y, n, factor, 0);
 }
 

@@ -72,15 +72,6 @@ void ApplySettledAcross(const SelectFewArgs &args, const ScopeRows<T> &rows, std
   }
 }
 
-// Scopes whose cuts are known, some of which leave ties.
-template <typename T>
-void SettleAcross(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
-  const int64_t offset = scope * static_cast<int64_t>(sizeof(T));
-  SettlePanel(args, PanelRows<T>(*panel).rows(), columns, panel);
-  ApplySettledAcross(args, ScopeRows<T>{args.x + offset, args.x_at}, args.y + offset, columns,
-                     *panel);
-}
-
 // Some registers of scopes; all that a panel takes if kFull.
 template <typename T, bool kFull>
 void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns, Panel<T> *panel) {
@@ -90,7 +81,8 @@ void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns
   const PanelRows<T> copied(*panel);
   SortHalves(copied.rows(), args.n, columns, panel);
   if (CutPanel(args, columns, panel)) {
-    SettleAcross(args, scope, columns, panel);
+    SettlePanel(args, copied.rows(), columns, panel);
+    ApplySettledAcross(args, rows, args.y + offset, columns, *panel);
   } else {
     ApplyAcross<T, kFull>(args, rows, args.y + offset, columns, *panel);
   }
@@ -129,10 +121,40 @@ constexpr int64_t Together(int64_t n) {
   return n > kWays ? kLine<T> / kLanesOf<T> : 1;
 }
 
-// Registers of scopes from `scope` on, as long as no cut leaves a doubt; returns where it stopped,
-// with the cuts of those that come next.
+// A register of scopes, from `scope` on of the rows x, of whose keys the last ones that stay and the
+// first ones that go may be equal.
 template <typename T, size_t N>
-int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope, Panel<T> *panel) {
+HWY_NOINLINE void SettleRegister(const SelectFewArgs &args, const T *const *x, T *const *y,
+                                 int64_t scope, Vec<T> cut) {
+  constexpr Tag<T> d;
+  const Vec<T> last_in = hn::Add(cut, hn::Set(d, T{1}));
+  Vec<T> key[N];
+  Vec<T> minus_above = hn::Zero(d);
+  Vec<T> minus_equal = hn::Zero(d);
+  for (size_t i = 0; i < N; ++i) {
+    key[i] = ClampedKey<T>(hn::LoadU(d, x[i] + scope), args.nan_key);
+    minus_above = hn::Add(minus_above, hn::VecFromMask(d, hn::Gt(key[i], last_in)));
+    minus_equal = hn::Add(minus_equal, hn::VecFromMask(d, hn::Eq(key[i], last_in)));
+  }
+  const Vec<T> quota = hn::Add(hn::Set(d, static_cast<T>(args.counts[0])), minus_above);
+  const Vec<T> equal = hn::Neg(minus_equal);
+  const auto tied = hn::Gt(equal, quota);
+  *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
+  const Vec<T> stay = args.keep_ties ? equal : quota;
+  *args.beyond += SumOfLanes<T>(hn::IfThenElseZero(tied, hn::Sub(stay, quota)));
+  Vec<T> left = stay;
+  for (size_t i = 0; i < N; ++i) {
+    const auto is_equal = hn::Eq(key[i], last_in);
+    const auto stays_equal = hn::And(is_equal, hn::Gt(left, hn::Zero(d)));
+    left = hn::Add(left, hn::VecFromMask(d, is_equal));
+    const auto stays = hn::Or(hn::Gt(key[i], last_in), stays_equal);
+    hn::StoreU(hn::IfThenElseZero(stays, hn::LoadU(d, x[i] + scope)), d, y[i] + scope);
+  }
+}
+
+// Registers of scopes from `scope` on, as long as doubts can be settled; returns where it stopped.
+template <typename T, size_t N>
+int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
   constexpr int64_t kC = Together<T>(N);
@@ -151,8 +173,9 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope, Panel<T> *pa
     bool certain = true;
     for (int64_t c = 0; c < kC; ++c) certain &= CutRegisters<T, N>(args, element[c], &cut[c]);
     if (!certain) {
-      for (int64_t c = 0; c < kC; ++c) StoreCut<T, N>(element[c], cut[c], c * kL, panel);
-      return scope;
+      if (!MaySettle(args)) return scope;
+      for (int64_t c = 0; c < kC; ++c) SettleRegister<T, N>(args, x, y, scope + c * kL, cut[c]);
+      continue;
     }
     // What was read last is still in cache.
     for (size_t i = N; i-- > 0;) {
@@ -165,7 +188,7 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope, Panel<T> *pa
 }
 
 template <typename T>
-using AcrossFn = int64_t (*)(const SelectFewArgs &, int64_t, Panel<T> *);
+using AcrossFn = int64_t (*)(const SelectFewArgs &, int64_t);
 
 template <typename T, size_t... I>
 constexpr std::array<AcrossFn<T>, kInRegisters + 1> AcrossTable(std::index_sequence<I...>) {
@@ -181,14 +204,12 @@ void SelectAcross(const SelectFewArgs &args) {
   PreparePanel(args, &panel);
   int64_t scope = 0;
   for (;;) {
-    if (in_registers) scope = in_registers(args, scope, &panel);
+    if (in_registers) scope = in_registers(args, scope);
     const int64_t most = in_registers ? Together<T>(args.n) : Panel<T>::kColumns;
     const int64_t columns = HWY_MIN((args.scopes - scope) / kL, most);
     if (columns == 0) break;
     if (args.count_step != 0) FillWanted(args, scope, columns * kL, &panel);
-    if (in_registers && columns == most && MaySettle(args)) {
-      SettleAcross(args, scope, columns, &panel);
-    } else if (columns == Panel<T>::kColumns) {
+    if (columns == Panel<T>::kColumns) {
       SelectAcrossPanel<T, true>(args, scope, columns, &panel);
     } else {
       SelectAcrossPanel<T, false>(args, scope, columns, &panel);

@@ -215,13 +215,17 @@ HWY_INLINE int64_t Count(hn::Mask<Tag<T>> mask) {
 }
 
 // Scopes that divide a register, by comparing each element with the others of its scope, where keys
-// are tied: fewer than k are above a tied one, but no fewer are above it or equal.
+// are tied: fewer than k are above a tied one, but no fewer are above it or equal. Returns whether
+// any are.
 template <typename T, size_t N>
-HWY_NOINLINE void SettlePartners(const SelectFewArgs &args, const T *x, T *y) {
+HWY_NOINLINE bool SettlePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr Tag<T> d;
   constexpr int64_t kL = kLanesOf<T>;
   constexpr auto kEnd = static_cast<size_t>(std::countr_zero(N));
   const Vec<T> minus_k = hn::Set(d, static_cast<T>(-args.counts[0]));
+  int64_t ties = 0;
+  int64_t beyond = 0;
+  ask_ahead(x, static_cast<int64_t>(N) * kL, kStream);
   for (int64_t i = 0; i < static_cast<int64_t>(N) * kL; i += kL) {
     const Vec<T> element = hn::LoadU(d, x + i);
     const Vec<T> key = ClampedKey<T>(element, args.nan_key);
@@ -230,10 +234,13 @@ HWY_NOINLINE void SettlePartners(const SelectFewArgs &args, const T *x, T *y) {
     const auto few_not_below = hn::Gt(MinusPartnersAbove<0, kEnd>(d, key, below_key), minus_k);
     const auto first = hn::Gt(MinusPartnersBefore<kEnd>(d, key), minus_k);
     const auto stays = args.keep_ties ? few_above : first;
-    *args.ties += Count<T>(hn::AndNot(few_not_below, few_above));
-    *args.beyond += Count<T>(hn::AndNot(first, stays));
+    ties += Count<T>(hn::AndNot(few_not_below, few_above));
+    beyond += Count<T>(hn::AndNot(first, stays));
     hn::StoreU(hn::IfThenElseZero(stays, element), d, y + i);
   }
+  *args.ties += ties;
+  *args.beyond += beyond;
+  return ties > 0;
 }
 
 // The same as long as none is tied. Writes and returns true unless a doubt is left.
@@ -259,6 +266,14 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   return true;
 }
 
+// A register of scopes becomes the first column of a panel, to be settled.
+template <typename T, size_t N>
+HWY_INLINE void StoreCut(const Vec<T> *element, Vec<T> cut, Panel<T> *panel) {
+  constexpr Tag<T> d;
+  for (size_t i = 0; i < N; ++i) hn::Store(element[i], d, panel->element[i]);
+  hn::Store(cut, d, panel->cut);
+}
+
 // A register of scopes of any other size.
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
@@ -273,7 +288,7 @@ HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &pla
   Vec<T> cut;
   const bool certain = CutRegisters<T, N>(args, element, &cut);
   if (!certain) {
-    StoreCut<T, N>(element, cut, 0, panel);
+    StoreCut<T, N>(element, cut, panel);
     return false;
   }
   HWY_ALIGN T of_scope[kLanesOf<T>];
@@ -296,14 +311,17 @@ HWY_INLINE bool SelectRegister(const SelectFewArgs &args, const Places<T> &place
     return SelectTransposed<T, N>(args, places, x, y, panel);
   }
 }
+// Returns whether the next register should be settled, too, without trying to select it.
 template <typename T, size_t N>
-HWY_INLINE void SettleRegister(const SelectFewArgs &args, const Places<T> &places, const T *x, T *y,
+HWY_INLINE bool SettleRegister(const SelectFewArgs &args, const Places<T> &places, const T *x, T *y,
                                Panel<T> *panel) {
   if constexpr (kCompares<T, N>) {
-    SettlePartners<T, N>(args, x, y);
+    // What has ties often has more of them.
+    return SettlePartners<T, N>(args, x, y);
   } else {
     SettlePanel(args, PanelRows<T>(*panel).rows(), 1, panel);
     ApplySettledAlong(args, x, y, panel->cut, panel->until, places);
+    return false;  // it is not in the panel
   }
 }
 
@@ -330,12 +348,15 @@ int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t left = (args.scopes - scope) / kL;
   const int64_t end = scope + kL * (kCompares<T, N> ? left : WholeColumns<T>(args, scope));
-  for (;; scope += kL) {
+  for (;;) {
     scope = UntilDoubt<T, N>(args, places, scope, end, panel);
     if (scope == end || !MaySettle(args)) return scope;
-    const int64_t at = scope * static_cast<int64_t>(N);
-    SettleRegister<T, N>(args, places, reinterpret_cast<const T *>(args.x) + at,
-                         reinterpret_cast<T *>(args.y) + at, panel);
+    bool settles = true;
+    for (; settles && scope < end; scope += kL) {
+      const int64_t at = scope * static_cast<int64_t>(N);
+      settles = SettleRegister<T, N>(args, places, reinterpret_cast<const T *>(args.x) + at,
+                                     reinterpret_cast<T *>(args.y) + at, panel);
+    }
   }
 }
 

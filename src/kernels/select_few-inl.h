@@ -190,12 +190,8 @@ HWY_INLINE bool CutColumn(const SelectFewArgs &args, int64_t column, Panel<T> *p
 // --- ties -----------------------------------------------------------------------------------
 
 template <typename T>
-int64_t SumOfLanes(Vec<T> v) {
-  HWY_ALIGN T lanes[kLanesOf<T>];
-  hn::Store(v, Tag<T>(), lanes);
-  int64_t sum = 0;
-  for (T lane : lanes) sum += lane;
-  return sum;
+HWY_INLINE int64_t SumOfLanes(Vec<T> v) {
+  return static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(Tag<T>(), v)));
 }
 
 template <typename T>
@@ -378,14 +374,6 @@ HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, V
   *cut = hn::Sub(last_in, hn::Set(d, T{1}));
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
   return hn::AllFalse(d, hn::Lt(hn::Sub(last_in, first_out), margin));
-}
-
-// A column of a panel becomes a register of scopes that are cut, to be settled.
-template <typename T, size_t N>
-HWY_INLINE void StoreCut(const Vec<T> *element, Vec<T> cut, int64_t column, Panel<T> *panel) {
-  constexpr Tag<T> d;
-  for (size_t i = 0; i < N; ++i) hn::Store(element[i], d, panel->element[i] + column);
-  hn::Store(cut, d, panel->cut + column);
 }
 
 }  // namespace HWY_NAMESPACE

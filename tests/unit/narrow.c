@@ -243,8 +243,14 @@ static double near_double(double factor, uint64_t random) {
   return kind < COUNT(others) ? others[kind] : factor * (1 + (kind - 17) * 0x1p-26);
 }
 
+/* The float before a factor, itself, the next, or the nearest of 16 or of 13 bits, whose products
+ * with bf16 or f16 are floats unless they are below normal ones. */
 static float near_float(float factor, uint64_t random) {
-  const float others[] = {nextafterf(factor, -INFINITY), factor, nextafterf(factor, INFINITY)};
+  int exponent = 0;
+  const float fraction = frexpf(factor, &exponent);
+  const float others[] = {nextafterf(factor, -INFINITY), factor, nextafterf(factor, INFINITY),
+                          ldexpf(rintf(fraction * 0x1p16F), exponent - 16),
+                          ldexpf(rintf(fraction * 0x1p13F), exponent - 13)};
   return others[(random >> 58) % COUNT(others)];
 }
 
