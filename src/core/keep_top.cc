@@ -107,18 +107,22 @@ void select_in_memory(Call &call, const Scope &scope, const ScopeScores &scores,
   const int64_t n = scope.numblk_per_scope;
   scores.for_each_words(call, [&](Scratch &scratch, const Rect &scopes, const BoxWords &box) {
     const bool in_place = apply.can_prune(scope, box);
-    uint8_t *keep = in_place ? nullptr : scratch.take<uint8_t>(scopes.count() * n);
+    const bool in_copies = apply.can_put_back(box);
+    uint8_t *keep = in_place || in_copies ? nullptr : scratch.take<uint8_t>(scopes.count() * n);
     for_each_scope(scope, scopes, [&](int64_t i, const Extents &offset, int64_t s) {
       const ScopeWords words = box.of(i, offset);
       const Selection selection = words.select_top(counts[s], ties, scratch);
       add(selection.selected, tally);
       if (in_place) {
         apply.prune(scopes, offset, words, selection);
+      } else if (in_copies) {
+        words.prune(selection, 0, box.own() + i * box.pitch());
       } else {
         words.keep(selection, 0, keep + i * n);
       }
     });
-    if (!in_place) apply_members(scratch, scope, scopes, keep, apply);
+    if (in_copies) apply.put_back(scopes, box);
+    if (keep) apply_members(scratch, scope, scopes, keep, apply);
   });
 }
 
@@ -186,6 +190,13 @@ class Pruning {
     const GridLeaf &leaf = grids_[0].leaves[0];
     words.prune(selection, 0, leaf.y + dot(scopes.low, leaf.grid_y) + dot(offset, leaf.grid_y));
   }
+  // Where they are copied to memory of their own, they are pruned there, and put back together.
+  bool can_put_back(const BoxWords &box) const {
+    return box.own() && scores_.are_elements_of(grids_);
+  }
+  void put_back(const Rect &scopes, const BoxWords &box) const {
+    scores_.put_elements(scopes, box);
+  }
   // Prunes a box of a member's grid, if it can be done so; its first position is `first`.
   bool prune_box(size_t member, const Rect &rect, const ScopeWords &words,
                  const Selection &selection, int64_t first) const {
@@ -218,6 +229,8 @@ class Marking {
 
   bool can_prune(const Scope &, const BoxWords &) const { return false; }
   void prune(const Rect &, const Extents &, const ScopeWords &, const Selection &) const {}
+  bool can_put_back(const BoxWords &) const { return false; }
+  void put_back(const Rect &, const BoxWords &) const {}
   bool prune_box(size_t, const Rect &, const ScopeWords &, const Selection &, int64_t) const {
     return false;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/kernels.h"
+
 namespace spk {
 
 void Nest::compile() {
@@ -60,6 +62,34 @@ void copy_elements(const Nest &nest, const std::byte *from, std::byte *to) {
   });
 }
 
+// Where what is read lies in other rows than what is written: the dimension of rows of the former,
+// or 0.
+int rows_read(const Nest &nest, int64_t size) {
+  if (nest[0].step[0] != size || nest[0].step[1] == size) return 0;
+  for (int d = 1; d < nest.count(); ++d) {
+    if (nest[d].step[1] == size) return d;
+  }
+  return 0;
+}
+
+void transpose(const Nest &nest, int row, KeyWidth width, const std::byte *from, std::byte *to) {
+  const auto kernel = kernels().transpose[width];
+  Nest turned = nest;
+  turned.move(row, 1);
+  const NestDim &written = turned[0];
+  const NestDim &read = turned[1];
+  turned.for_each_outer(2, [&](const int64_t *offset) {
+    kernel({from + offset[1], to + offset[0], written.extent, read.extent, written.step[1],
+            read.step[0]});
+  });
+}
+
+template <typename T>
+void copy_words(const Nest &nest, KeyWidth width, const std::byte *from, std::byte *to) {
+  if (const int row = rows_read(nest, sizeof(T))) return transpose(nest, row, width, from, to);
+  copy_elements<T>(nest, from, to);
+}
+
 }  // namespace
 
 void copy_nest(const Nest &nest, int64_t size, const std::byte *from, std::byte *to) {
@@ -67,12 +97,21 @@ void copy_nest(const Nest &nest, int64_t size, const std::byte *from, std::byte 
     case 1:
       return copy_elements<uint8_t>(nest, from, to);
     case 2:
-      return copy_elements<uint16_t>(nest, from, to);
+      return copy_words<uint16_t>(nest, kKeys16, from, to);
     case 4:
-      return copy_elements<uint32_t>(nest, from, to);
+      return copy_words<uint32_t>(nest, kKeys32, from, to);
     default:
-      return copy_elements<uint64_t>(nest, from, to);
+      return copy_words<uint64_t>(nest, kKeys64, from, to);
   }
+}
+
+void copy_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
+              std::byte *to, const Extents &to_step) {
+  Nest nest;
+  for (int d = 0; d < extent.size(); ++d) nest.add(extent[d], to_step[d], from_step[d]);
+  nest.compile();
+  nest.pad_to(1);
+  copy_nest(nest, size, from, to);
 }
 
 }  // namespace spk

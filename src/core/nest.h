@@ -86,5 +86,8 @@ class Nest {
 
 // Copies elements of `size` bytes (1, 2, 4 or 8) from operand 1 to operand 0.
 void copy_nest(const Nest &nest, int64_t size, const std::byte *from, std::byte *to);
+// The same of a box of elements, in steps of bytes.
+void copy_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
+              std::byte *to, const Extents &to_step);
 
 }  // namespace spk

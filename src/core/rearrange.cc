@@ -97,12 +97,8 @@ void copy_entries(Call &call, const Extents &shape, const GridArray &from, const
   const Tiling tiles(shape, to.step, 1, kTileElements);
   call.for_each(tiles.count(), [&](Scratch &, int64_t i) {
     const Rect rect = tiles[i];
-    Nest nest;
-    for (int d = 0; d < shape.size(); ++d) nest.add(rect.extent[d], to.step[d], from.step[d]);
-    nest.compile();
-    nest.pad_to(1);
-    copy_nest(nest, size_of(to.dtype), from.data + dot(rect.low, from.step),
-              to.data + dot(rect.low, to.step));
+    copy_box(rect.extent, size_of(to.dtype), from.data + dot(rect.low, from.step), from.step,
+             to.data + dot(rect.low, to.step), to.step);
   });
 }
 

@@ -26,28 +26,6 @@ bool are_keys_stored(const Scope &scope) {
   return scope.numel_per_scope >= kStoredBlock * scope.numblk_per_scope;
 }
 
-// Copies words of `size` bytes from operand 0 to operand 1.
-template <typename T>
-void copy_words(const Nest &nest, const std::byte *from, std::byte *to) {
-  const NestDim inner = nest[0];
-  nest.for_each_outer(1, [&](const int64_t *offset) {
-    const std::byte *x = from + offset[0];
-    std::byte *y = to + offset[1];
-    for (int64_t i = 0; i < inner.extent; ++i) {
-      *reinterpret_cast<T *>(y + i * inner.step[1]) =
-          *reinterpret_cast<const T *>(x + i * inner.step[0]);
-    }
-  });
-}
-
-void gather_words(Nest *nest, KeyWidth width, const std::byte *from, std::byte *to) {
-  nest->compile();
-  nest->pad_to(1);
-  if (width == kKeys16) return copy_words<uint16_t>(*nest, from, to);
-  if (width == kKeys32) return copy_words<uint32_t>(*nest, from, to);
-  copy_words<uint64_t>(*nest, from, to);
-}
-
 // A part of a box, about one in `rate` of its entries.
 Rect part_of(const Rect &box, int64_t rate, uint64_t random) {
   Rect part = box;
@@ -207,14 +185,28 @@ BoxWords ScopeScores::words_of_elements(const Kernels &kernels, Scratch &scratch
     const ScopeMember &part = scope_.members[m];
     const Rect rect = member_rect(part, scopes);
     const Extents &step = grids_[m].leaves[0].grid_x;
-    const Extents local =
-        concat(scopes.extent.row_major().times(pitch), part.shape.row_major().times(size));
-    Nest nest;
-    for (int d = 0; d < rect.extent.size(); ++d) nest.add(rect.extent[d], step[d], local[d]);
-    gather_words(&nest, form_.width, grids_[m].leaves[0].x + dot(rect.low, step),
-                 words + part.first_position * size);
+    copy_box(rect.extent, size, grids_[m].leaves[0].x + dot(rect.low, step), step,
+             words + part.first_position * size, steps_of_copies(part, scopes, pitch));
   }
   return {kernels, form_, n, words, pitch};
+}
+
+Extents ScopeScores::steps_of_copies(const ScopeMember &member, const Rect &scopes,
+                                     int64_t pitch) const {
+  return concat(scopes.extent.row_major().times(pitch),
+                member.shape.row_major().times(form_.bytes()));
+}
+
+void ScopeScores::put_elements(const Rect &scopes, const BoxWords &words) const {
+  const int64_t size = form_.bytes();
+  for (size_t m = 0; m < grids_.size(); ++m) {
+    const ScopeMember &part = scope_.members[m];
+    const Rect rect = member_rect(part, scopes);
+    const GridLeaf &leaf = grids_[m].leaves[0];
+    copy_box(rect.extent, size, words.own() + part.first_position * size,
+             steps_of_copies(part, scopes, words.pitch()), leaf.y + dot(rect.low, leaf.grid_y),
+             leaf.grid_y);
+  }
 }
 
 const double *ScopeScores::load_positions(const Kernels &kernels, Scratch &scratch, size_t member,
@@ -318,9 +310,7 @@ ScopeWords KeyStream::words(Scratch &scratch, const Chunk &chunk) const {
   if (is_run(extent, place.step, size)) return {kernels_, form_, from, n};
   auto *words = scratch.take<std::byte>(n * size);
   const Extents local = extent.row_major().times(size);
-  Nest nest;
-  for (int d = 0; d < extent.size(); ++d) nest.add(extent[d], place.step[d], local[d]);
-  gather_words(&nest, form_.width, from, words);
+  copy_box(extent, size, from, place.step, words, local);
   return {kernels_, form_, words, n};
 }
 

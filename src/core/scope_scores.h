@@ -15,10 +15,10 @@ class KeyStream;
 // The words of the scopes of a box.
 class BoxWords {
  public:
-  // They lie one after the other, `pitch` bytes apart, in the order of the box.
-  BoxWords(const Kernels &kernels, const KeyForm &form, int64_t count, const std::byte *data,
+  // They are in memory of their own, `pitch` bytes apart, in the order of the box.
+  BoxWords(const Kernels &kernels, const KeyForm &form, int64_t count, std::byte *data,
            int64_t pitch)
-      : kernels_(kernels), form_(form), count_(count), data_(data), pitch_(pitch) {}
+      : kernels_(kernels), form_(form), count_(count), data_(data), own_(data), pitch_(pitch) {}
   // They are elements of a leaf, where it has them; those of the first scope are at `data`.
   BoxWords(const Kernels &kernels, const KeyForm &form, int64_t count, const std::byte *data,
            const GridLeaf &leaf)
@@ -30,12 +30,16 @@ class BoxWords {
   }
   // The leaf whose elements they are, or NULL.
   const GridLeaf *leaf() const { return leaf_; }
+  // Or the memory of their own; the words of scope number i begin i * pitch() bytes on.
+  std::byte *own() const { return own_; }
+  int64_t pitch() const { return pitch_; }
 
  private:
   const Kernels &kernels_;
   KeyForm form_;
   int64_t count_;
   const std::byte *data_;
+  std::byte *own_ = nullptr;
   int64_t pitch_ = 0;
   const GridLeaf *leaf_ = nullptr;
 };
@@ -92,6 +96,11 @@ class ScopeScores {
     });
   }
 
+  // Are the words of for_each_words the elements of these grids, or copies of them?
+  bool are_elements_of(const Grids &grids) const { return form_.magnitudes && are_norms_of(grids); }
+  // Writes such copies, of a box of scopes, to where the elements are written.
+  void put_elements(const Rect &scopes, const BoxWords &words) const;
+
   // The keys of one scope as a stream, computed once and kept where that costs little memory. Valid
   // as long as the call's scratch keeps what it has.
   KeyStream stream(Call &call, const Extents &scope_index) const;
@@ -110,6 +119,8 @@ class ScopeScores {
   BoxWords words_of_scores(const Kernels &kernels, Scratch &scratch, const Rect &scopes,
                            const double *scores) const;
   BoxWords words_of_elements(const Kernels &kernels, Scratch &scratch, const Rect &scopes) const;
+  // Bytes between the copied words of a member: those of the scopes of a box, then positions.
+  Extents steps_of_copies(const ScopeMember &member, const Rect &scopes, int64_t pitch) const;
 
   const Scope &scope_;
   std::span<const Grid> grids_;  // empty: the scores are in `scores_`

@@ -1,7 +1,5 @@
 #include "core/select_few.h"
 
-#include <algorithm>
-
 #include "base/dtype.h"
 #include "core/nest.h"
 
@@ -166,7 +164,7 @@ class FewElements {
     return counts_.counts + dot(scopes.low, scope_.grid_shape.row_major());
   }
 
-  // The counts of a box of scopes, in its order.
+  // The counts of a box of scopes that have one each, in its order.
   const int64_t *local_counts(const Rect &scopes, Scratch &scratch) const {
     int64_t *local = scratch.take<int64_t>(scopes.count());
     const int64_t *first = first_count(scopes);
@@ -176,31 +174,22 @@ class FewElements {
     return local;
   }
 
-  // Between the leaf and a panel [position][scope]: what is written comes first.
+  // Between the leaf and a panel [position][scope].
   void gather_panel(const Rect &box, std::byte *panel) const {
-    const Extents dense = panel_shape(box).row_major().times(size());
-    const Nest nest = panel_nest(box, dense, panel_steps(box, leaf_.grid_x));
-    copy_nest(nest, size(), leaf_.x + dot(box.low, leaf_.grid_x), panel);
+    copy_box(panel_shape(box), size(), leaf_.x + dot(box.low, leaf_.grid_x),
+             panel_steps(box, leaf_.grid_x), panel, dense_steps(box));
   }
   void scatter_panel(const Rect &box, const std::byte *panel) const {
-    const Extents dense = panel_shape(box).row_major().times(size());
-    const Nest nest = panel_nest(box, panel_steps(box, leaf_.grid_y), dense);
-    copy_nest(nest, size(), panel, leaf_.y + dot(box.low, leaf_.grid_y));
+    copy_box(panel_shape(box), size(), panel, dense_steps(box),
+             leaf_.y + dot(box.low, leaf_.grid_y), panel_steps(box, leaf_.grid_y));
   }
 
   Extents panel_shape(const Rect &box) const { return concat(scope_.members[0].shape, box.extent); }
+  Extents dense_steps(const Rect &box) const { return panel_shape(box).row_major().times(size()); }
   // A leaf's steps, those of positions first.
   static Extents panel_steps(const Rect &box, const Extents &step) {
     const int outer = box.extent.size();
     return concat(Extents(step.data() + outer, step.size() - outer), Extents(step.data(), outer));
-  }
-  Nest panel_nest(const Rect &box, const Extents &to, const Extents &from) const {
-    const Extents shape = panel_shape(box);
-    Nest nest;
-    for (int d = 0; d < shape.size(); ++d) nest.add(shape[d], to[d], from[d]);
-    nest.compile();
-    nest.pad_to(1);
-    return nest;
   }
 
   const Kernels &kernels_;

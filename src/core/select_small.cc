@@ -141,12 +141,13 @@ class SmallBlocks {
            scopes >= kMostRegisterBytes / size_of(leaf_.dtype);
   }
 
-  // Selects while keys are in registers. Returns false if some are too close to tell: those scopes
-  // keep all.
+  // Selects while keys are in registers. Returns false if some are too close to tell: then only some
+  // scopes have been selected, or written at all.
   bool keep_neighbours(KeepBlocks keep, const Rect &blocks, const BlockRows &rows) const {
     bool certain = true;
-    for_each_box_of_rows(blocks, rows, nullptr,
-                         [&](const BlockKeysArgs &args) { certain &= keep(args, counts_[0]); });
+    for_each_box_of_rows(blocks, rows, nullptr, [&](const BlockKeysArgs &args) {
+      certain = certain && keep(args, counts_[0]);
+    });
     return certain;
   }
 
@@ -225,24 +226,24 @@ class SmallBlocks {
     }
   }
 
-  // Selects by the norms themselves.
+  // Selects by norms, which tell what keys do not.
   void select_by_norms(Scratch &scratch, const Rect &scopes, Tally *tally) const {
     const Rect blocks = member_rect(scope_.members[0], scopes);
     const int64_t count = blocks.count();
     double *norms = scratch.take<double>(count);
     norms_rect(kernels_, scratch, grid_, blocks, 2.0, norms);
     round_scores(grid_, count, norms);
-    // As keys, of which none is 0, they are selected as elements are.
-    const KeyWidth width = key_dtype() == SPK_F64 ? kKeys64 : kKeys32;
-    const KeyKernels &of_keys = kernels_.keys[width];
-    auto *keys = scratch.take<std::byte>(count * key_size());
-    of_keys.score_keys(norms, count, keys);
-    const Extents dense = blocks.extent.row_major().times(key_size());
+    // Keys of norms, which are not negative, are their bits and the highest one. That is taken for
+    // the sign of an element, which leaves the norm as its magnitude; and no key is 0.
+    const KeyForm form = KeyForm::of_scores(key_dtype());
+    auto *keys = scratch.take<std::byte>(count * form.bytes());
+    form.kernels(kernels_).score_keys(norms, count, keys);
+    const Extents dense = blocks.extent.row_major().times(form.bytes());
     const FewTotals totals =
         select_few(kernels_, scratch, scope_, scopes, leaf_of_keys(keys, dense), counts_,
                    {1, ties_ == SPK_TIES_KEEP_ALL});
     uint8_t *keep = scratch.take<uint8_t>(count);
-    of_keys.keep({keys, count, KeyForm::of_keys(width).rule}, 1, keep);
+    form.kernels(kernels_).keep({keys, count, form.rule}, 1, keep);
     mask_rect(kernels_, scratch, grid_, blocks, keep, true);
     tally->ties += totals.ties;
     tally->achieved += totals.beyond;

@@ -327,13 +327,13 @@ template <typename T, int64_t N, size_t kScope>
 bool KeepAlong(const BlockKeysArgs &args, int64_t k) {
   constexpr int64_t kL = kSquaresOf<T>;
   constexpr int64_t kTogether = 4;
-  bool certain = true;
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     for (int64_t i = 0; i < args.blocks; i += kTogether * kL) {
       const int64_t count = HWY_MIN(kTogether, (args.blocks - i) / kL);
       VKey<T> stays[kTogether];
+      bool certain = true;
       for (int64_t g = 0; g < count; ++g) {
         const VKey<T> keys = KeysOf(DSquare<T>(), SumsAlong<T, N>(x + (i + g * kL) * N));
         certain &= StaysOf<T, kScope, kReplaced<T, N>>(keys, k, &stays[g]);

@@ -248,8 +248,8 @@ HWY_INLINE void Store(V v, F16 *p) {
 
 // --- rows of any step, to floats or doubles and back -------------------------------------------
 
-// Floats to elements; to 16-bit ones for floats that came from them, or were rounded to odd, so
-// that none in the middle of two had lost bits.
+// Floats to elements; to 16-bit ones for floats that are exact, or were rounded to odd, so that none
+// in the middle of two had lost bits.
 template <class DT>
 HWY_INLINE void StoreFloats(DT d, hn::Vec<DT> v, float *p) {
   hn::StoreU(v, d, p);

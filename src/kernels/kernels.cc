@@ -35,6 +35,7 @@ const Kernels *make_table() {
   fill_threshold_elements(table);
   fill_threshold_rows(table);
   fill_threshold_tiles(table);
+  fill_transpose(table);
   return table;
 }
 

@@ -222,6 +222,14 @@ struct RankFewArgs {
   int64_t *ties;          // added to; see spk_report
 };
 
+// Rows of words, of which column c becomes row c of y. Steps are bytes, a multiple of a word's.
+struct TransposeArgs {
+  const std::byte *x;
+  std::byte *y;
+  int64_t rows, columns;  // of x
+  int64_t x_row, y_row;   // between rows
+};
+
 // The top elements of many scopes of `n` <= kFewBlocks elements each: the others become +0. Keys
 // are the bits of magnitudes.
 struct SelectFewArgs {
@@ -272,8 +280,8 @@ struct BlockKeysArgs {
 // alike.
 inline constexpr int64_t kMostRegisterBytes = 64;
 
-// Keeps k blocks of each scope, 0 < k < all. Registers of blocks, or of scopes, in which kKeyMargin
-// leaves a doubt keep all; returns whether there are none, and may end at the first.
+// Keeps k blocks of each scope, 0 < k < all. Returns false if kKeyMargin leaves a doubt: registers
+// of blocks, or of scopes, with one keep all, and what follows the first may not even be written.
 using KeepBlocks = bool (*)(const BlockKeysArgs &args, int64_t k);
 
 // Keys that are numbers and nothing else: 0 for what is left out, this for what is kept in any case.
@@ -368,6 +376,7 @@ struct Kernels {
   int64_t (*shrink_elements[kDtypes][2])(const ElementArgs &args, double eps);
   int64_t (*drop_elements[kDtypes][2])(const ElementArgs &args);
   KeyKernels keys[kKeyWidths];  // of scopes of more blocks
+  void (*transpose[kKeyWidths])(const TransposeArgs &args);
   void (*rank_few)(const RankFewArgs &args);
   // Scopes whose elements are side by side with those of the next scope: one row a position.
   void (*select_across[kDtypes])(const SelectFewArgs &args);

@@ -108,8 +108,8 @@ HWY_INLINE bool AreShort(VN f) {
   return hn::AllTrue(du, hn::Eq(beyond, hn::Zero(du)));
 }
 
-// Stores products with such factors, which are exact unless they are below normal floats. What
-// became 0 there is 0 in fewer bits, too.
+// Stores products with such factors, none of them NaN, which are exact unless they are below normal
+// floats. What became 0 there is 0 in fewer bits, too.
 template <class T>
 HWY_INLINE void StoreShortProduct(VN product, VN x, VN f, T *y) {
   const DN d;

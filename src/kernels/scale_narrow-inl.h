@@ -64,7 +64,7 @@ class NarrowFactors {
   HWY_ALIGN int32_t usual_[kMost];
 };
 
-// What floats do not tell. In rows of a short factor that may be most.
+// What floats do not tell. Of a row times a short float that may be most.
 template <class T, class P>
 HWY_NOINLINE void ScaleUntold(const T *x, T *y, int64_t n, Factor<P> factor) {
   if constexpr (!kByDoubles<P>) {

@@ -121,8 +121,8 @@ constexpr int64_t Together(int64_t n) {
   return n > kWays ? kLine<T> / kLanesOf<T> : 1;
 }
 
-// A register of scopes, from `scope` on of the rows x, of whose keys the last ones that stay and the
-// first ones that go may be equal.
+// Selects a register of scopes, from `scope` on of the rows x, where the last keys that stay and the
+// first that go may be equal.
 template <typename T, size_t N>
 HWY_NOINLINE void SettleRegister(const SelectFewArgs &args, const T *const *x, T *const *y,
                                  int64_t scope, Vec<T> cut) {
@@ -141,7 +141,7 @@ HWY_NOINLINE void SettleRegister(const SelectFewArgs &args, const T *const *x, T
   const auto tied = hn::Gt(equal, quota);
   *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
   const Vec<T> stay = args.keep_ties ? equal : quota;
-  *args.beyond += SumOfLanes<T>(hn::IfThenElseZero(tied, hn::Sub(stay, quota)));
+  *args.beyond += SumOfLanes<T>(hn::Sub(stay, quota));
   Vec<T> left = stay;
   for (size_t i = 0; i < N; ++i) {
     const auto is_equal = hn::Eq(key[i], last_in);

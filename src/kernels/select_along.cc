@@ -215,8 +215,8 @@ HWY_INLINE int64_t Count(hn::Mask<Tag<T>> mask) {
 }
 
 // Scopes that divide a register, by comparing each element with the others of its scope, where keys
-// are tied: fewer than k are above a tied one, but no fewer are above it or equal. Returns whether
-// any are.
+// may be tied: fewer than k are above a tied one, but no fewer are above it or equal. Returns
+// whether any are tied.
 template <typename T, size_t N>
 HWY_NOINLINE bool SettlePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr Tag<T> d;

@@ -28,5 +28,6 @@ void fill_threshold_along(Kernels *table);
 void fill_threshold_elements(Kernels *table);
 void fill_threshold_rows(Kernels *table);
 void fill_threshold_tiles(Kernels *table);
+void fill_transpose(Kernels *table);
 
 }  // namespace spk

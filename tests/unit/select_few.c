@@ -65,7 +65,7 @@ typedef enum {
   kDistinct,
   kRareTies,
   kFewValues,
-  kNearTies, /* magnitudes of 1 and up to three bits more */
+  kNearTies, /* magnitudes of 1 and the next three numbers */
   kSpecials,
   kZeros,
   kDataKinds
@@ -236,8 +236,8 @@ static void check_all(const Layout *l) {
     for (int data = 0; data < kDataKinds; ++data) {
       /* The oracle's squares of doubles would overflow, and those of near ones are rounded. */
       const bool blocks = l->block[0] * l->block[1] > 1;
-      const bool needs_more = data == kSpecials || data == kNearTies;
-      if (blocks && kDtypes[d] == SPK_F64 && needs_more) continue;
+      const bool beyond_doubles = data == kSpecials || data == kNearTies;
+      if (blocks && kDtypes[d] == SPK_F64 && beyond_doubles) continue;
       for (int variant = 0; variant < 4; ++variant) {
         const Options options = {kDtypes[d], (DataKind)data,
                                  variant & 1 ? SPK_TIES_KEEP_ALL : SPK_TIES_BY_POSITION,
@@ -370,6 +370,24 @@ static void small_blocks_are_selected_into_other_steps(void **state) {
   assert_in_range(kept, 1, kRows * kCols * count / kBlocks);
 }
 
+/* So many that a doubt divides them. */
+static void many_scopes_of_small_blocks(void **state) {
+  (void)state;
+  const int64_t sizes[][2] = {{2, 4}, {2, 8}, {4, 4}, {2, 6}}; /* elements, and blocks of a scope */
+  for (int64_t i = 0; i < COUNT(sizes); ++i) {
+    const int64_t scope = sizes[i][0] * sizes[i][1];
+    const Layout l = {
+        {2, 300 * scope}, {300 * scope, 1}, kGuard, {1, sizes[i][0]}, {1, sizes[i][1]}};
+    check_all(&l);
+    const Layout down = {{sizes[i][0], 600 * sizes[i][1]},
+                         {600 * sizes[i][1], 1},
+                         kGuard,
+                         {sizes[i][0], 1},
+                         {1, sizes[i][1]}};
+    check_all(&down);
+  }
+}
+
 static void scopes_of_blocks_in_rows_of_eight(void **state) {
   (void)state;
   for (int64_t high = 2; high <= 4; ++high) {
@@ -409,6 +427,7 @@ int main(void) {
       TEST(scopes_of_small_blocks),
       TEST(scopes_of_many_neighbouring_small_blocks),
       TEST(small_blocks_are_selected_into_other_steps),
+      TEST(many_scopes_of_small_blocks),
       TEST(scopes_of_blocks_in_rows_of_eight),
       TEST(scores_that_round_to_the_same_float_are_tied),
   };

@@ -388,6 +388,10 @@ static void columns(void **state) {
   (void)state;
   check_all_dtypes((struct shape){2, {300, 70}, {70, 1}, 0, 300 * 70, {300, 1}});
   check_all_dtypes((struct shape){2, {300, 70}, {-71, 1}, 299 * 71 + 2, 300 * 71 + 2, {150, 2}});
+  /* Fewer than fill registers, and a rest of rows. */
+  for (int64_t n = 1; n <= 18; ++n) {
+    check_all_dtypes((struct shape){2, {67, n}, {n + 3, 1}, 2, 67 * (n + 3) + 4, {67, 1}});
+  }
 }
 static void rows_read_backwards(void **state) {
   (void)state;
