@@ -1,5 +1,6 @@
-// Exact selection: N:M, per row, and over the whole tensor.
+// Exact selection: N:M, per row and column, and over the whole tensor.
 #include <memory>
+#include <optional>
 
 #include "case.hpp"
 #include "layout.hpp"
@@ -13,11 +14,12 @@ struct Selection {
   std::string group;
   std::string operation;
   std::string layout;
-  double goal;
+  std::optional<double> goal;
   bool any_size;
   Layout (*fit)(int64_t numel);
-  Dims scope;       // blocks along each grid dimension; 0 = all
-  double sparsity;  // of each scope
+  Dims scope;           // blocks along each grid dimension; 0 = all
+  double sparsity;      // of each scope
+  bool pruned = false;  // before, so that most scopes have ties
 };
 
 struct Subject {
@@ -64,6 +66,11 @@ Trial make_trial(const Setting &setting, const Selection &selection) {
                          selection.scope.data(), nullptr, subject->scope.out()));
   check(spk_scope_sparsity_to_nnz(subject->scope.get(), selection.sparsity, &subject->count));
   Trial trial = against_sweep(setting, layout.numel() * setting.pool.dtype().size);
+  if (selection.pruned) {
+    trial.restore = [&pool = setting.pool, weights = setting.pool.pruned(),
+                     execution = setting.execution,
+                     bytes = trial.bytes] { pool.restore_from(weights, execution, bytes); };
+  }
   trial.traffic = 2 * static_cast<double>(trial.bytes);
   trial.operation = [subject] {
     check(spk_scope_keep_top(subject->session.context(), subject->scope.get(), &subject->leaf,
@@ -83,7 +90,14 @@ std::vector<Selection> selections() {
     all.push_back({"N:M", name, "blocks 1x8", 1.6, false, rows_of_8, {1, m}, 0.5});
   }
   all.push_back({"N:M", "keep 2:4", "strided pairs", 1.6, false, strided_pairs, {1, 1, 4, 1}, 0.5});
+  const std::string again = "keep 2:4, pruned before";
+  all.push_back({"N:M", again, "contiguous", {}, false, elements, {1, 4}, 0.5, true});
+  all.push_back({"N:M", again, "strided axis", {}, false, elements, {4, 1}, 0.5, true});
+  all.push_back({"N:M", again, "blocks 1x2", {}, false, rows_of_2, {1, 4}, 0.5, true});
   all.push_back({"top-k", "keep_top 50 %", "per row of 4096", 4, false, elements, {1, 4096}, 0.5});
+  all.push_back({"top-k", "keep_top 50 %", "per row of 256", {}, false, elements, {1, 256}, 0.5});
+  all.push_back(
+      {"top-k", "keep_top 50 %", "per column of 4096", {}, false, elements, {4096, 1}, 0.5});
   all.push_back({"top-k", "keep_top 50 %", "all elements", 5, true, elements, {0, 0}, 0.5});
   all.push_back({"top-k", "keep_top 10 %", "all elements", 5, false, elements, {0, 0}, 0.9});
   all.push_back({"top-k", "keep_top 50 %", "all tiles 16x16", 1.5, true, tiles, {0, 0}, 0.5});

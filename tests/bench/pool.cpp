@@ -34,14 +34,26 @@ const void *Pool::conditioners() {
   return conditioners_.as();
 }
 
+const void *Pool::pruned() {
+  if (pruned_.empty()) {
+    pruned_ = Memory(bytes_);
+    fill_pruned_weights(dtype_, pruned_.as(), numel());
+  }
+  return pruned_.as();
+}
+
 bool Pool::cold(int64_t bytes) const {
   if (cache_ == CacheState::kBySize) return bytes > core_cache_bytes();
   return cache_ == CacheState::kCold;
 }
 
 void Pool::restore(const Execution &execution, int64_t bytes) const {
+  restore_from(pristine_.as(), execution, bytes);
+}
+
+void Pool::restore_from(const void *weights, const Execution &execution, int64_t bytes) const {
   auto *to = work_.as<std::byte>();
-  const auto *from = pristine_.as<std::byte>();
+  const auto *from = static_cast<const std::byte *>(weights);
   if (!cold(bytes)) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
     return;

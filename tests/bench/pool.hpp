@@ -27,11 +27,14 @@ class Pool {
   int64_t numel() const { return bytes_ / dtype_.size; }
   const void *pristine() const { return pristine_.as(); }
   void *work() const { return work_.as(); }
-  // Made when they are first asked for.
+  // Made when they are first asked for. Of pruned weights nine in ten are 0.
   const void *conditioners();
+  const void *pruned();
 
   // Brings the first `bytes` of the working copy back, and into the same cache state each time.
   void restore(const Execution &execution, int64_t bytes) const;
+  // The same of other weights.
+  void restore_from(const void *weights, const Execution &execution, int64_t bytes) const;
 
  private:
   bool cold(int64_t bytes) const;
@@ -42,6 +45,7 @@ class Pool {
   Memory pristine_;
   Memory work_;
   Memory conditioners_;
+  Memory pruned_;
 };
 
 }  // namespace bench

@@ -47,12 +47,19 @@ void fill(const Dtype &dtype, void *data, int64_t count, Value value) {
 
 // Keeps conditioners apart from the weights at the same positions.
 constexpr uint64_t kConditionerStream = uint64_t{1} << 40;
+// And what is pruned from what is not.
+constexpr uint64_t kPrunedStream = uint64_t{1} << 41;
 constexpr int64_t kSample = 65536;
 
 }  // namespace
 
 void fill_weights(const Dtype &dtype, void *data, int64_t count) {
   fill(dtype, data, count, bell);
+}
+
+void fill_pruned_weights(const Dtype &dtype, void *data, int64_t count) {
+  fill(dtype, data, count,
+       [](uint64_t i) { return uniform(kPrunedStream + i) < 0.1 ? bell(i) : 0.0; });
 }
 
 void fill_conditioners(const Dtype &dtype, void *data, int64_t count) {

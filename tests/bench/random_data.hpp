@@ -10,6 +10,8 @@ namespace bench {
 
 // Weights: bell-shaped around 0 with variance 1.
 void fill_weights(const Dtype &dtype, void *data, int64_t count);
+// The same with all but one in ten pruned.
+void fill_pruned_weights(const Dtype &dtype, void *data, int64_t count);
 // Conditioners: positive, spread over some decades, as square roots of second moments are.
 void fill_conditioners(const Dtype &dtype, void *data, int64_t count);
 // Multipliers, uniform in [0.5, 1.5).
