@@ -599,6 +599,29 @@ static void norms_of_blocks(void **state) {
 }
 
 /* Two leaves in one scope, of one dtype or of two. */
+/* Prunes two leaves, in place, of all that masks of the same count leave out. */
+static void check_pruned(const spk_scope *scope, const spk_buffer *leaves,
+                         const spk_buffer *masks) {
+  const spk_score_source source = {.struct_size = sizeof source, .values = leaves};
+  const int64_t k = spk_scope_numblk_per_scope(scope) / 2;
+  void *given[2];
+  for (int i = 0; i < 2; ++i) {
+    const size_t bytes = (size_t)(leaves[i].numel * size_of(leaves[i].dtype));
+    given[i] = malloc(bytes);
+    memcpy(given[i], leaves[i].data, bytes);
+  }
+  assert_ok(spk_scope_get_masks(NULL, scope, &source, &k, 1, SPK_TIES_BY_POSITION, masks, 2, NULL));
+  assert_ok(spk_scope_keep_top(NULL, scope, leaves, NULL, 2, &k, 1, NULL, NULL));
+  for (int i = 0; i < 2; ++i) {
+    const uint8_t *stays = masks[i].data;
+    for (int64_t e = 0; e < leaves[i].numel; ++e) {
+      const uint64_t want = stays[e] ? word_at(given[i], leaves[i].dtype, e) : 0;
+      if (word_at(leaves[i].data, leaves[i].dtype, e) != want) fail();
+    }
+    free(given[i]);
+  }
+}
+
 static void check_coupling(int32_t first, int32_t second, int64_t m, int64_t n) {
   const int32_t two[] = {first, second};
   const int64_t sizes[] = {m, n};
@@ -628,6 +651,7 @@ static void check_coupling(int32_t first, int32_t second, int64_t m, int64_t n) 
   const spk_score_source source = {.struct_size = sizeof source, .values = leaves};
   spk_scope *scope = coupled_scopes(members[0], members[1], NULL);
   check_masks_of(scope, &source, 2, scores, masks, at);
+  check_pruned(scope, leaves, masks);
   spk_scope_release(scope);
   for (int i = 0; i < 2; ++i) {
     free(leaves[i].data);
