@@ -14,7 +14,7 @@ namespace spk {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The same in words.
+// TransposeArgs in words.
 template <typename T>
 struct WordRows {
   const T *x;

@@ -598,7 +598,6 @@ static void norms_of_blocks(void **state) {
   check_norms(900, 700, 1, 2);  /* and sampled */
 }
 
-/* Two leaves in one scope, of one dtype or of two. */
 /* Prunes two leaves, in place, of all that masks of the same count leave out. */
 static void check_pruned(const spk_scope *scope, const spk_buffer *leaves,
                          const spk_buffer *masks) {
@@ -622,6 +621,7 @@ static void check_pruned(const spk_scope *scope, const spk_buffer *leaves,
   }
 }
 
+/* Two leaves in one scope, of one dtype or of two. */
 static void check_coupling(int32_t first, int32_t second, int64_t m, int64_t n) {
   const int32_t two[] = {first, second};
   const int64_t sizes[] = {m, n};
