@@ -27,6 +27,7 @@ enum class RowKind {
   kInTiles,   // of more, up to kMostInTileRow bytes, several a block, next to its neighbours'
   kLong,      // of others that are long
   kGathered,  // of fewer elements, or not contiguous
+  kAny,       // any, in little code, which is enough for rare reductions
 };
 
 constexpr bool is_short(RowKind kind) {
@@ -47,11 +48,21 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
   }
 }
 
+template <class Op, class T>
+HWY_INLINE void AddAny(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
+                       Lanes<Op> *lanes) {
+  if (args.step != 1 || args.n < kLanes) return AddGathered(x, args.n, args.step, with, lanes);
+  for (int64_t e = 0; e + kLanes <= args.n; e += kLanes) lanes->Add(x + e, with);
+  if (args.n % kLanes != 0) tail.Add(x + args.n, with, lanes);
+}
+
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRow(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
                        Stages ahead, Lanes<Op> *lanes) {
   if constexpr (kRow == RowKind::kGathered) {
     AddGathered(x, args.n, args.step, with, lanes);
+  } else if constexpr (kRow == RowKind::kAny) {
+    AddAny(x, args, tail, with, lanes);
   } else if constexpr (is_long(kRow)) {
     const AskAlong<T> ask{x, ahead};
     AddLong<kRow == RowKind::kWhole>(x, args.n, tail, with, lanes, ask);
@@ -270,10 +281,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   }
 }
 
-// Kinds of short rows are much code, which small registers and rare reductions gain little from:
-// there, long rows will do, with the same sums.
-template <class T, class Op>
-inline constexpr bool kHasShortRows = kN >= 4 && kIsCommon<T, Op>;
+// Kinds of short rows are much code, which small registers gain little from: there, long rows will do,
+// with the same sums.
+inline constexpr bool kHasShortRows = kN >= 4;
 
 template <class T>
 HWY_INLINE bool AreInTiles(const ReduceArgs &args) {
@@ -288,9 +298,9 @@ HWY_INLINE bool AreKernels(const ReduceArgs &args) {
 }
 
 template <class T, class Op>
-void ReduceAnyAlong(const ReduceArgs &args) {
+void ReduceCommon(const ReduceArgs &args) {
   if (args.step != 1 || args.n < kLanes) return ReduceRows<RowKind::kGathered, T, Op>(args);
-  if constexpr (kHasShortRows<T, Op>) {
+  if constexpr (kHasShortRows) {
     if (args.n == kLanes) return ReduceRows<RowKind::kOne, T, Op>(args);
     if (args.n == 2 * kLanes) return ReduceRows<RowKind::kTwo, T, Op>(args);
     if (AreKernels<T>(args)) return ReduceRows<RowKind::kKernels, T, Op>(args);
@@ -305,7 +315,11 @@ void ReduceAnyAlong(const ReduceArgs &args) {
 
 template <class T, class Op>
 void ReduceAlong(const ReduceArgs &args) {
-  ReduceAnyAlong<T, Op>(args);
+  if constexpr (kIsCommon<T, Op>) {
+    ReduceCommon<T, Op>(args);
+  } else {
+    ReduceRows<RowKind::kAny, T, Op>(args);
+  }
   if (args.past_caches) hwy::FlushStream();
 }
 
