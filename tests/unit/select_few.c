@@ -44,12 +44,13 @@ static double score_of(const uint64_t *elements, int64_t numel, int32_t dtype) {
   return dtype == SPK_F64 ? sqrt(sum) : (float)sqrt(sum);
 }
 
-/* NaN ranks highest. */
-static bool is_above(double a, double b) {
-  return isnan(a) ? !isnan(b) : a > b;
-}
-static bool is_equal(double a, double b) {
-  return isnan(a) ? isnan(b) : a == b;
+/* Scores as integers of the same order, NaN highest: bits order as numbers that are not negative do,
+ * and compilers compare many at once. */
+static uint64_t rank_of(double score) {
+  uint64_t bits = 0;
+  if (isnan(score)) return UINT64_MAX;
+  memcpy(&bits, &score, sizeof bits);
+  return bits;
 }
 
 /* --- data ---------------------------------------------------------------------------------- */
@@ -115,7 +116,7 @@ static unsigned char given[kCapacity * 8], expected[kCapacity * 8], got[kCapacit
 
 typedef struct {
   int64_t at[kMostBlocks * 16];
-  double score[kMostBlocks];
+  uint64_t rank[kMostBlocks];
 } ScopeData;
 
 static void gather_scope(const Layout *l, int64_t row, int64_t col, int32_t dtype, ScopeData *out) {
@@ -133,7 +134,7 @@ static void gather_scope(const Layout *l, int64_t row, int64_t col, int32_t dtyp
           elements[numel++] = load_bits(given, out->at[e++], dtype);
         }
       }
-      out->score[b] = score_of(elements, numel, dtype);
+      out->rank[b] = rank_of(score_of(elements, numel, dtype));
     }
   }
 }
@@ -141,17 +142,17 @@ static void gather_scope(const Layout *l, int64_t row, int64_t col, int32_t dtyp
 /* Prunes one scope in `expected` and adds to the report. */
 static void prune_scope(const ScopeData *scope, int64_t n, int64_t numel, int64_t k,
                         const Options *options, spk_report *report) {
-  double last_in = -1;
-  double first_out = -1;
+  uint64_t last_in = 0;
+  uint64_t first_out = 0;
   for (int64_t i = 0; i < n; ++i) {
     int64_t above = 0;
     int64_t before = 0;
     for (int64_t j = 0; j < n; ++j) {
-      above += is_above(scope->score[j], scope->score[i]);
-      before += is_equal(scope->score[j], scope->score[i]) && j < i;
+      above += scope->rank[j] > scope->rank[i];
+      before += (scope->rank[j] == scope->rank[i]) & (j < i);
     }
-    if (above + before == k - 1) last_in = scope->score[i];
-    if (above + before == k) first_out = scope->score[i];
+    if (above + before == k - 1) last_in = scope->rank[i];
+    if (above + before == k) first_out = scope->rank[i];
     const bool stays = options->ties == SPK_TIES_KEEP_ALL ? above < k : above + before < k;
     report->achieved += stays;
     for (int64_t e = 0; e < numel; ++e) {
@@ -161,8 +162,8 @@ static void prune_scope(const ScopeData *scope, int64_t n, int64_t numel, int64_
   }
   report->total += n;
   report->requested += k;
-  if (k == 0 || k == n || !is_equal(last_in, first_out)) return;
-  for (int64_t i = 0; i < n; ++i) report->ties += is_equal(scope->score[i], last_in);
+  if (k == 0 || k == n || last_in != first_out) return;
+  for (int64_t i = 0; i < n; ++i) report->ties += scope->rank[i] == last_in;
 }
 
 /* Up to where a case uses memory: no stride is negative but those whose offset is the far end. */
