@@ -1,7 +1,8 @@
 // Exact selection among many blocks, by counting: nothing is sorted. A few keys, taken at places
 // that do not depend on the data, tell two keys between which the k-th largest almost certainly
 // lies; one pass counts what is above and below them and collects what is between. Where the guess
-// missed, the counts tell on which side to look: the result is exact whatever was guessed.
+// missed, the counts tell on which side to look: the result is exact whatever was guessed. Among few
+// keys, halving an interval takes less than a guess.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/select_many.cc"
 #include <hwy/foreach_target.h>
@@ -278,8 +279,8 @@ HWY_NOINLINE void Histogram(const Words &words, const Bracket &bracket, int shif
 
 // --- the k-th largest -------------------------------------------------------------------------
 
-// So few keys are ranked by comparing each with all.
-constexpr int64_t kRanked = 64;
+// Among so few keys no guess is made.
+constexpr int64_t kFewKeys = 512;
 // Keys that a guess is made from.
 constexpr int64_t kSampled = 64;
 // Guesses; then intervals are halved, which ends whatever the data.
@@ -288,7 +289,7 @@ constexpr int kGuesses = 24;
 // Of scopes of so many bytes, the next is fetched ahead: caches hold both.
 constexpr int64_t kMostAhead = int64_t{1} << 17;
 
-// Few keys, each with the number of keys above it.
+// A sample of keys, each with the number of keys above it.
 template <class K>
 class Ranked {
  public:
@@ -315,7 +316,7 @@ class Ranked {
 
  private:
   static constexpr int64_t kGroup = 4;
-  static constexpr int64_t kRoom = HWY_MAX(kRanked, kSampled) + kGroup * kMaxKeyLanes<K>;
+  static constexpr int64_t kRoom = kSampled + kGroup * kMaxKeyLanes<K>;
 
   static int64_t RoundedUp(int64_t count) {
     const int64_t group = kGroup * KeyLanes<K>();
@@ -351,16 +352,102 @@ class Ranked {
   int64_t count_ = 0;
 };
 
+// Few keys, among which the k-th largest is searched for by halving an interval. Their highest bits
+// are flipped: what orders as signed numbers then is compared in fewer instructions.
 template <class K>
-HWY_INLINE Cut FindAmongFew(const Words &words, int64_t k) {
-  const auto *word = static_cast<const K *>(words.data);
-  Ranked<K> few;
-  for (int64_t i = 0; i < words.count; ++i) few[i] = KeyOf(words.rule, word[i]);
-  few.Rank(words.count);
-  const K key = few.Find(k);
-  const BracketCounts counts = CountIn<K, false>(words, {key, key}, nullptr);
-  return {key, counts.above, counts.at_high};
-}
+class FewKeys {
+ public:
+  // Makes them in `buffer`, which may be where the words are.
+  HWY_INLINE FewKeys(const Words &words, void *buffer)
+      : key_(static_cast<Signed *>(buffer)), count_(words.count) {
+    const KeyTag<K> d;
+    const Rule<K> rule(words.rule);
+    const KeyVec<K> highest_bit = hn::Set(d, kHighestBit);
+    const auto *word = static_cast<const K *>(words.data);
+    auto *key = static_cast<K *>(buffer);
+    int64_t i = 0;
+    for (; i + KeyLanes<K>() <= count_; i += KeyLanes<K>()) {
+      hn::StoreU(hn::Xor(rule.Key(hn::LoadU(d, word + i)), highest_bit), d, key + i);
+    }
+    for (; i < count_; ++i) key[i] = KeyOf(words.rule, word[i]) ^ kHighestBit;
+    // What fills the last vector is below all keys that are counted, unless all are.
+    for (; i % KeyLanes<K>() != 0; ++i) key[i] = kHighestBit;
+    end_ = i;
+  }
+
+  HWY_INLINE Cut Find(int64_t k) const {
+    const Signed kth = Search(k);
+    const int64_t above = CountFrom(static_cast<Signed>(kth + 1));
+    const int64_t from = HWY_MIN(CountFrom(kth), count_);
+    return {static_cast<K>(static_cast<K>(kth) ^ kHighestBit), above, from - above};
+  }
+
+ private:
+  using Signed = hwy::MakeSigned<K>;
+  using Tag = KeyTag<Signed>;
+  static constexpr K kHighestBit = static_cast<K>(hwy::LimitsMin<Signed>());
+
+  HWY_INLINE Signed Search(int64_t k) const {
+    constexpr int kPatience = 2;
+    // `from_low` keys are `low` or above, at least k, and `from_high` are `high` or above, fewer.
+    Signed low = hwy::LimitsMin<Signed>();
+    Signed high = hwy::LimitsMax<Signed>();
+    int64_t from_low = count_;
+    int64_t from_high = 0;
+    int in_vain = kPatience;
+    for (;;) {
+      // Among equal keys no middle is found, and between two that are far from all others not soon.
+      if (in_vain == kPatience) {
+        low = LeastFrom(low);
+        high = static_cast<Signed>(MostBelow(high) + 1);
+        in_vain = 0;
+      }
+      const auto gap = static_cast<K>(static_cast<K>(high) - static_cast<K>(low));
+      if (gap <= 1) return low;
+      const auto middle = static_cast<Signed>(static_cast<K>(low) + gap / 2);
+      const int64_t count = CountFrom(middle);
+      if (count == k) return LeastFrom(middle);
+      in_vain = count == from_low || count == from_high ? in_vain + 1 : 0;
+      (count > k ? low : high) = middle;
+      (count > k ? from_low : from_high) = count;
+    }
+  }
+
+  // How many keys are `least` or above. So few are below it that lanes of 16 bits count them.
+  HWY_INLINE int64_t CountFrom(Signed least) const {
+    const KeyTag<K> d;
+    const auto limit = hn::Set(Tag(), least);
+    KeyVec<K> below = hn::Zero(d);
+    for (int64_t i = 0; i < end_; i += KeyLanes<K>()) {
+      below = CountUp<K>(below, hn::RebindMask(d, hn::Lt(hn::LoadU(Tag(), key_ + i), limit)));
+    }
+    return end_ - static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d, below)));
+  }
+  HWY_INLINE Signed LeastFrom(Signed least) const {
+    const auto limit = hn::Set(Tag(), least);
+    const auto none = hn::Set(Tag(), hwy::LimitsMax<Signed>());
+    auto smallest = none;
+    for (int64_t i = 0; i < end_; i += KeyLanes<K>()) {
+      const auto keys = hn::LoadU(Tag(), key_ + i);
+      smallest = hn::Min(smallest, hn::IfThenElse(hn::Lt(keys, limit), none, keys));
+    }
+    return hn::GetLane(hn::MinOfLanes(Tag(), smallest));
+  }
+  HWY_INLINE Signed MostBelow(Signed most) const {
+    const auto limit = hn::Set(Tag(), most);
+    const auto none = hn::Set(Tag(), hwy::LimitsMin<Signed>());
+    auto largest = none;
+    for (int64_t i = 0; i < end_; i += KeyLanes<K>()) {
+      const auto keys = hn::LoadU(Tag(), key_ + i);
+      largest = hn::Max(largest, hn::IfThenElse(hn::Lt(keys, limit), keys, none));
+    }
+    return hn::GetLane(hn::MaxOfLanes(Tag(), largest));
+  }
+
+  Signed *key_;
+  int64_t count_;
+  int64_t end_;  // of whole vectors
+};
 
 // Random numbers below 2^32 that tell where samples are taken: no pattern in the data meets them.
 struct SamplePlaces {
@@ -422,8 +509,8 @@ HWY_NOINLINE Cut FindCut(const Words &words, int64_t k, void *buffer) {
   const bool fetch = words.count * static_cast<int64_t>(sizeof(K)) <= kMostAhead;
   bool narrow = true;  // guess, or look at all of `wide`, which a guess has missed
   for (int round = 0;; ++round) {
-    if (rest.count <= kRanked) {
-      Cut cut = FindAmongFew<K>(rest, k - outside);
+    if (rest.count <= kFewKeys) {
+      Cut cut = FewKeys<K>(rest, buffer).Find(k - outside);
       cut.above += outside;
       return cut;
     }

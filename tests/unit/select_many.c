@@ -372,6 +372,8 @@ static struct shape rows(int64_t scopes, int64_t n) {
 static void rows_of_few_dozen(void **state) {
   (void)state;
   for (int64_t n = 33; n < 140; n += 7) check_all_dtypes(rows(3, n));
+  /* Around where guesses begin. */
+  for (int64_t n = 510; n < 515; ++n) check_all_dtypes(rows(3, n));
 }
 static void rows_of_some_thousand(void **state) {
   (void)state;
