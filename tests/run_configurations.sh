@@ -14,8 +14,8 @@ check() {
   shift
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPARSEKIT_WARNINGS_AS_ERRORS=ON "$@"
   cmake --build "$build"
-  # consumer_add_subdirectory compiles the library once more, c_digits trains for long, and what tries
-  # all numbers asks nothing of executors.
+  # consumer_add_subdirectory compiles the library once more, c_digits trains for long, and what is
+  # exhaustive tries all 16-bit numbers and all N of M: none of them asks what differs here.
   ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
     -R '^(unit_|executors|context|c_|consumer_)' \
     -LE exhaustive -E '^(consumer_add_subdirectory|c_digits)$'
@@ -27,4 +27,5 @@ check serial -DSPARSEKIT_WITH_TBB=OFF -DSPARSEKIT_WITH_OPENMP=OFF
 echo "== tsan"
 cmake --preset tsan
 cmake --build build/tsan
+# What is exhaustive is about numbers; others run the same kernels on threads.
 ctest --preset tsan -LE exhaustive -j "$(nproc)"

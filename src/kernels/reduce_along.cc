@@ -27,7 +27,7 @@ enum class RowKind {
   kInTiles,   // of more, up to kMostInTileRow bytes, several a block, next to its neighbours'
   kLong,      // of others that are long
   kGathered,  // of fewer elements, or not contiguous
-  kAny,       // any, in little code, which is enough for rare reductions
+  kAny,       // any, of rare reductions, whose code is kept small
 };
 
 constexpr bool is_short(RowKind kind) {

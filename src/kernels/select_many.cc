@@ -2,7 +2,7 @@
 // that do not depend on the data, tell two keys between which the k-th largest almost certainly
 // lies; one pass counts what is above and below them and collects what is between. Where the guess
 // missed, the counts tell on which side to look: the result is exact whatever was guessed. Among few
-// keys, halving an interval takes less than a guess.
+// keys no guess is made: halving an interval mostly takes less.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/select_many.cc"
 #include <hwy/foreach_target.h>
@@ -281,79 +281,17 @@ HWY_NOINLINE void Histogram(const Words &words, const Bracket &bracket, int shif
 
 // Among so few keys no guess is made.
 constexpr int64_t kFewKeys = 512;
-// Keys that a guess is made from.
+// Keys that a guess is made from: whole vectors.
 constexpr int64_t kSampled = 64;
 // Guesses; then intervals are halved, which ends whatever the data.
 constexpr int kGuesses = 24;
 
-// Of scopes of so many bytes, the next is fetched ahead: caches hold both.
+// Of scopes that are guessed in, of so many bytes at most, the next is fetched ahead: caches hold
+// both.
 constexpr int64_t kMostAhead = int64_t{1} << 17;
 
-// A sample of keys, each with the number of keys above it.
-template <class K>
-class Ranked {
- public:
-  K &operator[](int64_t i) { return key_[i]; }
-
-  void Rank(int64_t count) {
-    count_ = count;
-    // Whole groups of vectors: with zeros, which are above nothing.
-    for (int64_t i = count; i < RoundedUp(count); ++i) key_[i] = 0;
-    for (int64_t i = 0; i < count; i += kGroup * KeyLanes<K>()) RankGroup(i);
-  }
-
-  // The k-th largest is the smallest of those with fewer than k above.
-  K Find(int64_t k) const {
-    const KeyTag<K> d;
-    const KeyVec<K> limit = hn::Set(d, static_cast<K>(k));
-    KeyVec<K> least = hn::Set(d, hwy::LimitsMax<K>());
-    for (int64_t i = 0; i < count_; i += KeyLanes<K>()) {
-      const auto is_in = hn::Lt(hn::Load(d, above_ + i), limit);
-      least = hn::IfThenElse(is_in, hn::Min(least, hn::Load(d, key_ + i)), least);
-    }
-    return hn::GetLane(hn::MinOfLanes(d, least));
-  }
-
- private:
-  static constexpr int64_t kGroup = 4;
-  static constexpr int64_t kRoom = kSampled + kGroup * kMaxKeyLanes<K>;
-
-  static int64_t RoundedUp(int64_t count) {
-    const int64_t group = kGroup * KeyLanes<K>();
-    return (count + group - 1) / group * group;
-  }
-
-  HWY_INLINE void RankGroup(int64_t first) {
-    const KeyTag<K> d;
-    const int64_t lanes = KeyLanes<K>();
-    const KeyVec<K> own0 = hn::Load(d, key_ + first);
-    const KeyVec<K> own1 = hn::Load(d, key_ + first + lanes);
-    const KeyVec<K> own2 = hn::Load(d, key_ + first + 2 * lanes);
-    const KeyVec<K> own3 = hn::Load(d, key_ + first + 3 * lanes);
-    KeyVec<K> above0 = hn::Zero(d);
-    KeyVec<K> above1 = above0;
-    KeyVec<K> above2 = above0;
-    KeyVec<K> above3 = above0;
-    for (int64_t j = 0; j < count_; ++j) {
-      const KeyVec<K> other = hn::Set(d, key_[j]);
-      above0 = CountUp<K>(above0, hn::Gt(other, own0));
-      above1 = CountUp<K>(above1, hn::Gt(other, own1));
-      above2 = CountUp<K>(above2, hn::Gt(other, own2));
-      above3 = CountUp<K>(above3, hn::Gt(other, own3));
-    }
-    hn::Store(above0, d, above_ + first);
-    hn::Store(above1, d, above_ + first + lanes);
-    hn::Store(above2, d, above_ + first + 2 * lanes);
-    hn::Store(above3, d, above_ + first + 3 * lanes);
-  }
-
-  HWY_ALIGN K key_[kRoom];
-  HWY_ALIGN K above_[kRoom];
-  int64_t count_ = 0;
-};
-
 // Few keys, among which the k-th largest is searched for by halving an interval. Their highest bits
-// are flipped: what orders as signed numbers then is compared in fewer instructions.
+// are flipped: signed numbers are what instruction sets before AVX-512 compare.
 template <class K>
 class FewKeys {
  public:
@@ -375,11 +313,15 @@ class FewKeys {
     end_ = i;
   }
 
-  HWY_INLINE Cut Find(int64_t k) const {
-    const Signed kth = Search(k);
+  // The k-th largest.
+  HWY_INLINE K Find(int64_t k) const { return static_cast<K>(Search(k)) ^ kHighestBit; }
+
+  HWY_INLINE Cut FindCut(int64_t k) const {
+    const K key = Find(k);
+    const auto kth = static_cast<Signed>(key ^ kHighestBit);
     const int64_t above = CountFrom(static_cast<Signed>(kth + 1));
-    const int64_t from = HWY_MIN(CountFrom(kth), count_);
-    return {static_cast<K>(static_cast<K>(kth) ^ kHighestBit), above, from - above};
+    const int64_t from = std::min(CountFrom(kth), count_);
+    return {key, above, from - above};
   }
 
  private:
@@ -413,7 +355,8 @@ class FewKeys {
     }
   }
 
-  // How many keys are `least` or above. So few are below it that lanes of 16 bits count them.
+  // How many keys are `least` or above, with what fills the last vector if that is the least of all.
+  // So few are below it that lanes of 16 bits count them.
   HWY_INLINE int64_t CountFrom(Signed least) const {
     const KeyTag<K> d;
     const auto limit = hn::Set(Tag(), least);
@@ -423,6 +366,7 @@ class FewKeys {
     }
     return end_ - static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d, below)));
   }
+  // The least of them, or of what fills the last vector.
   HWY_INLINE Signed LeastFrom(Signed least) const {
     const auto limit = hn::Set(Tag(), least);
     const auto none = hn::Set(Tag(), hwy::LimitsMax<Signed>());
@@ -469,13 +413,13 @@ template <class K>
 HWY_INLINE Bracket Guess(const Words &words, int64_t k, const Bracket &wide) {
   constexpr double kDeviations = 2.25;
   const auto *word = static_cast<const K *>(words.data);
-  Ranked<K> sample;
+  HWY_ALIGN K keys[kSampled];
   // One word of each of kSampled equal parts.
   const auto part = static_cast<uint64_t>(words.count / kSampled);
   for (int64_t s = 0; s < kSampled; ++s, word += part) {
-    sample[s] = KeyOf(words.rule, word[kPlaces.at[s] * part >> 32]);
+    keys[s] = KeyOf(words.rule, word[kPlaces.at[s] * part >> 32]);
   }
-  sample.Rank(kSampled);
+  const FewKeys<K> sample({keys, kSampled, words.rule}, keys);
   const double share = static_cast<double>(k) / static_cast<double>(words.count);
   const double rank = share * kSampled;
   const double margin = kDeviations * std::sqrt(rank * (1.0 - share)) + 1.0;
@@ -510,7 +454,7 @@ HWY_NOINLINE Cut FindCut(const Words &words, int64_t k, void *buffer) {
   bool narrow = true;  // guess, or look at all of `wide`, which a guess has missed
   for (int round = 0;; ++round) {
     if (rest.count <= kFewKeys) {
-      Cut cut = FewKeys<K>(rest, buffer).Find(k - outside);
+      Cut cut = FewKeys<K>(rest, buffer).FindCut(k - outside);
       cut.above += outside;
       return cut;
     }

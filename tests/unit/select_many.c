@@ -10,6 +10,7 @@ enum data {
   kAnyBits,    /* NaN and infinities, zeros of either sign, subnormals */
   kSpecial,    /* few of these */
   kThree,      /* three magnitudes */
+  kClusters,   /* a few neighbours at each of seven far apart */
   kHalfZero,   /* as if pruned before */
   kEqual,      /* all the same */
   kRising,     /* sorted */
@@ -80,6 +81,8 @@ static uint64_t magnitude_bits(enum data kind, int32_t dtype, int64_t i, int64_t
       return special_word(dtype);
     case kThree:
       return infinity / 3 + random_bits() % 3;
+    case kClusters:
+      return random_bits() % 7 * (infinity / 7) + random_bits() % 4;
     case kHalfZero:
       return random_bits() % 2 ? infinity / 2 + random_bits() % (infinity / 8) : 0;
     case kEqual:
@@ -372,7 +375,9 @@ static struct shape rows(int64_t scopes, int64_t n) {
 static void rows_of_few_dozen(void **state) {
   (void)state;
   for (int64_t n = 33; n < 140; n += 7) check_all_dtypes(rows(3, n));
-  /* Around where guesses begin. */
+}
+static void rows_around_where_guesses_begin(void **state) {
+  (void)state;
   for (int64_t n = 510; n < 515; ++n) check_all_dtypes(rows(3, n));
 }
 static void rows_of_some_thousand(void **state) {
@@ -677,6 +682,7 @@ static void members_of_couplings_compete(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(rows_of_few_dozen),
+      TEST(rows_around_where_guesses_begin),
       TEST(rows_of_some_thousand),
       TEST(rows_of_65536),
       TEST(columns),
