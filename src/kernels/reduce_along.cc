@@ -48,6 +48,7 @@ HWY_INLINE void AddGathered(const T *x, int64_t n, int64_t step, V with, Lanes<O
   }
 }
 
+// Whole registers where rows are contiguous, else copied.
 template <class Op, class T>
 HWY_INLINE void AddAny(const T *x, const ReduceArgs &args, const Tail<Op> &tail, V with,
                        Lanes<Op> *lanes) {

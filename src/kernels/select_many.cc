@@ -316,6 +316,7 @@ class FewKeys {
   // The k-th largest.
   HWY_INLINE K Find(int64_t k) const { return static_cast<K>(Search(k)) ^ kHighestBit; }
 
+  // With how many are above it and equal to it.
   HWY_INLINE Cut FindCut(int64_t k) const {
     const K key = Find(k);
     const auto kth = static_cast<Signed>(key ^ kHighestBit);

@@ -71,7 +71,8 @@ void threads_and_executors(void **) {
       print_message("%s is not in this build\n", name);
       continue;
     }
-    // Serial is one thread, whatever it is told; one thread of any other executor is as serial.
+    // Serial is one thread, whatever it is told; one thread of any other executor is as serial. With
+    // two, other rounding modes are tried below.
     const bool serial = executor == SPK_EXECUTOR_SERIAL;
     for (int32_t threads : serial ? std::vector{8} : std::vector{3, 8}) {
       char how[64];

@@ -179,7 +179,7 @@ class Subject {
   void measure() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     for (double p : {0.0, 1.0, 2.0, 3.5, 0.3, kInfinity, -kInfinity}) {
-      // Powers are slow; small structures take the same road, and roots of 0.3 the one of 3.5.
+      // Powers are slow; small structures take the same road, and p = 0.3 the one of 3.5.
       if (p == 3.5 && spk_block_numel(block_) > 60000) continue;
       if (p == 0.3 && spk_block_numel(block_) > 10000) continue;
       Bytes scores = block_scores();
