@@ -35,7 +35,7 @@ class TilesInTurn {
         rows_(args.blocks.rows),
         n_(args.blocks.n),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
-        ahead_(turn_ * HWY_MAX(2, 1 + kBytesAhead / (turn_ * rows_))),
+        rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
         to_y_(args.to_y),
         tail_(args.blocks.n),
         op_(op) {}
@@ -50,8 +50,8 @@ class TilesInTurn {
       Lanes<Sum> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         const std::byte *row = x + row_[r];
-        for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, ahead_);
-        // What is read next has been asked for some turns ago; this gives it more time to arrive.
+        AskAhead(x + turn_, r);
+        // What is read next has been asked for some rows ago; this gives it more time to arrive.
         WriteRow(row, kTurn, tiles);
         ReadRow(row + turn_, kTurn, lanes);
       }
@@ -71,13 +71,23 @@ class TilesInTurn {
   }
 
  private:
-  static constexpr int64_t kBytesAhead = 16384;  // measured
+  // Of what is read next, in the order of reading. The same row some turns further on would be as
+  // far, but rows a power of two apart share few lines of the first cache: it would drive out what
+  // is being worked on.
+  static constexpr int64_t kBytesAhead = 3072;  // measured
   static constexpr bool kAnyLength = kLength == 0;
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
   using Sum = typename Tiles::Sum;
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
+
+  // For what is read `rows_ahead_` rows after row r of a turn.
+  HWY_INLINE void AskAhead(const std::byte *turn, int64_t r) const {
+    const int64_t soon = r + rows_ahead_;
+    const std::byte *row = turn + (soon < rows_ ? row_[soon] : turn_ + row_[soon - rows_]);
+    for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, 0);
+  }
 
   template <class L>
   HWY_INLINE int64_t Judge(const std::byte *x, const Lanes<Sum> *lanes, const L *threshold,
@@ -137,8 +147,8 @@ class TilesInTurn {
   const int64_t *row_;
   int64_t rows_;
   int64_t n_;
-  int64_t turn_;   // bytes of a row of kTurn tiles
-  int64_t ahead_;  // bytes to what is asked for
+  int64_t turn_;  // bytes of a row of kTurn tiles
+  int64_t rows_ahead_;
   int64_t to_y_;
   Tail<Sum> tail_;
   const Op op_;
