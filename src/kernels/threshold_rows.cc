@@ -25,6 +25,17 @@ template <class T>
 inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
                                                                       : kMostInGroup;
 
+// The second stage, for each step of a row.
+template <class T>
+struct AskNear {
+  const T *x;
+  int64_t near;
+
+  HWY_INLINE void operator()(int64_t step) const {
+    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) prefetch_near(x + step + e, near);
+  }
+};
+
 // Rows that follow each other at any distance. `kWhole`: of whole steps.
 template <bool kWhole, class T, class Op>
 class RowsInTurn {
@@ -111,9 +122,9 @@ class RowsInTurn {
   HWY_INLINE V Measures(const std::byte *x) const {
     Lanes<Sum> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
-      const std::byte *row = x + i * step_;
-      for (int64_t e = 0; e < n_; e += kLineOf<T>) prefetch_near(At(row) + e, near_);
-      lanes[i] = Read(row);
+      const AskNear<T> ask{At(x + i * step_), near_};
+      lanes[i] = ReadAnd(x + i * step_, ask);
+      for (int64_t e = in_steps_; !kWhole && e < n_; e += kLineOf<T>) prefetch_near(ask.x + e, near_);
     }
     return Verdicts<Op, T>::Measure(Fold(lanes));
   }
@@ -131,7 +142,7 @@ class RowsInTurn {
     }
     const auto row = verdicts[i];
     for (int64_t e = 0; e < in_steps_; e += kLongStep) {
-      for (int64_t at = e; at < e + kLongStep; at += kLineOf<T>) prefetch_far(from + at, ahead_);
+      for (int64_t k = 0; k < kLongStep; k += kLineOf<T>) prefetch_far(from + e + k, ahead_);
       row.Write(from + e, y + e, kLongStep);
     }
     WriteRest(row, from, y);

@@ -34,6 +34,7 @@ class TilesInTurn {
       : row_(args.blocks.row),
         rows_(args.blocks.rows),
         n_(args.blocks.n),
+        in_steps_(n_ % kLongStep == 0 ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
         to_y_(args.to_y),
@@ -135,9 +136,9 @@ class TilesInTurn {
       if (group.Copies(i % kN)) {
         CopyRow(x, 1, y, 1, n());
       } else if constexpr (kAnyLength) {
-        const int64_t in_steps = (n_ - kLeastRest) / kLongStep * kLongStep;
-        group[i % kN].Write(x, y, in_steps);
-        group[i % kN].Rest(x + in_steps, y + in_steps, n_ - in_steps);
+        const auto tile = group[i % kN];
+        for (int64_t e = 0; e < in_steps_; e += kLongStep) tile.Write(x + e, y + e, kLongStep);
+        if (in_steps_ < n_) tile.Rest(x + in_steps_, y + in_steps_, n_ - in_steps_);
       } else {
         group[i % kN].Write(x, y, kLength);
       }
@@ -147,6 +148,7 @@ class TilesInTurn {
   const int64_t *row_;
   int64_t rows_;
   int64_t n_;
+  int64_t in_steps_;  // elements of a row that are written in steps
   int64_t turn_;  // bytes of a row of kTurn tiles
   int64_t rows_ahead_;
   int64_t to_y_;
