@@ -214,11 +214,14 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
+// How many bytes ahead, in the order of reading, rows that lie apart are asked for; measured.
+inline constexpr int64_t kAheadInRows = 3072;
+
 // Blocks of one short row each, kN at a time, folded at once while their sums are in registers.
-// Returns how many blocks have been reduced.
+// Returns how many blocks have been reduced. After them comes what is `next_box` bytes from x, or 0.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
-                                      const std::byte *x, int64_t first) {
+                                      const std::byte *x, int64_t first, int64_t next_box) {
   const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
   const Tail<Op> tail = given_tail;
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
@@ -226,13 +229,19 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t step = kIsKernel ? kKernel * kSize : args.inner.step;
   const int64_t bytes = kN * step;
   const int64_t row_bytes = kIsKernel ? kKernel * kSize : args.n * kSize;
-  const Stages ahead{step == row_bytes ? kFar : BytesAheadInRow(args),
-                     step == row_bytes ? kNearOf<Op> : near_in_rows(row_bytes, step)};
+  const bool is_stream = step == row_bytes;
+  Stages ahead{kFar, is_stream ? kNearOf<Op> : 0};
+  const int64_t blocks_ahead = HWY_MAX(1, kAheadInRows / row_bytes);
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {
-    if (kRow != RowKind::kWhole && step == row_bytes) ask_ahead(x, bytes, ahead);
-    if (kRow != RowKind::kWhole && step != row_bytes) PrefetchRow(x + ahead.far, bytes);
+    if (!is_stream) ahead.far = BytesAhead(args.inner, block, blocks_ahead, next_box);
+    if constexpr (kRow != RowKind::kWhole) {
+      if (is_stream) ask_ahead(x, bytes, ahead);
+      for (int64_t i = 0; !is_stream && i < kN; ++i) {
+        PrefetchRow(x + i * step + ahead.far, row_bytes);
+      }
+    }
     Lanes<Op> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
       const V with = WithFor<Op>(args, first + block + i);
@@ -260,9 +269,9 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
     if constexpr (kRow == RowKind::kWhole || kRow == RowKind::kKernels) {
-      b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
+      b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first, next_row);
     } else if constexpr (is_short(kRow)) {
-      if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first);
+      if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first, next_row);
       b = ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, b);
     } else if constexpr (kRow == RowKind::kInTiles) {
       ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, 0);

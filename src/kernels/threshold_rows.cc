@@ -92,7 +92,7 @@ class RowsInTurn {
   // which is two groups behind the one that they read.
   HWY_INLINE int64_t RowsAhead() const {
     const int64_t behind = n_ <= kMostInGroupOf<T> ? 2 * kN : 0;
-    return behind + HWY_MAX(1, kFar / HWY_MAX(step_, 1));
+    return behind + HWY_MAX(1, kFar / (n_ * static_cast<int64_t>(sizeof(T))));
   }
 
   HWY_INLINE BlockNorms Norms(const std::byte *x) const {
