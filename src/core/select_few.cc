@@ -9,8 +9,10 @@ namespace {
 // Work is cut into tiles of about this many elements: nothing is read twice, so that they need not
 // fit in cache.
 constexpr int64_t kDirectElements = int64_t{1} << 16;
-// Rows of fewer scopes side by side are copied to where they lie better.
+// Rows of fewer scopes side by side, or of fewer elements in scopes one after the other, are copied
+// to where they lie better: each call of a kernel has much to prepare.
 constexpr int64_t kShortRow = 64;
+constexpr int64_t kShortRowAlong = 1024;
 
 // Bits of the least NaN: one more than those of infinity.
 int64_t nan_key_of(int32_t dtype) {
@@ -63,15 +65,24 @@ Nest scope_nest(const Scope &scope, const GridLeaf &leaf, const Rect &scopes,
   return nest;
 }
 
-enum class Layout { kAcross, kAlong, kOther };
+enum class Layout { kAcross, kAlong, kCopiedAcross, kCopiedAlong };
 
-Layout layout_of(const NestDim &row, int64_t n, int64_t size, bool contiguous_positions) {
+constexpr bool is_copied(Layout layout) {
+  return layout == Layout::kCopiedAcross || layout == Layout::kCopiedAlong;
+}
+constexpr bool is_along(Layout layout) {
+  return layout == Layout::kAlong || layout == Layout::kCopiedAlong;
+}
+
+Layout layout_of(const Nest &nest, int64_t n, int64_t size, bool contiguous_positions) {
+  const NestDim &row = nest[0];
   const bool equal = row.step[0] == row.step[1] || row.extent == 1;
   if (equal && contiguous_positions && (row.step[0] == n * size || row.extent == 1)) {
-    return Layout::kAlong;
+    const bool is_long = nest.count() == 1 || row.extent * n >= kShortRowAlong;
+    return is_long ? Layout::kAlong : Layout::kCopiedAlong;
   }
   if (equal && row.step[0] == size && row.extent >= kShortRow) return Layout::kAcross;
-  return Layout::kOther;
+  return Layout::kCopiedAcross;
 }
 
 class FewElements {
@@ -87,13 +98,13 @@ class FewElements {
 
   Layout layout(const Rect &scopes) const {
     const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
-    return layout_of(nest[0], n(), size(), positions_.are_contiguous(n(), size()));
+    return layout_of(nest, n(), size(), positions_.are_contiguous(n(), size()));
   }
 
   FewTotals select(Scratch &scratch, Layout layout, const Rect &scopes, const Extents &low) const {
     FewTotals totals;
-    if (layout == Layout::kOther) {
-      select_copied(scratch, scopes, low, &totals);
+    if (is_copied(layout)) {
+      select_copied(scratch, layout, scopes, low, &totals);
     } else {
       select_rows(layout, scopes, low, &totals);
     }
@@ -103,9 +114,7 @@ class FewElements {
  private:
   // Scopes that lie in rows of memory. `low` is where in the leaf's grid of scopes they begin.
   void select_rows(Layout layout, const Rect &scopes, const Extents &low, FewTotals *totals) const {
-    const auto dtype = index_of_dtype(leaf_.dtype);
-    const auto select =
-        layout == Layout::kAlong ? kernels_.select_along[dtype] : kernels_.select_across[dtype];
+    const auto select = kernel_for(layout);
     const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
     SelectFewArgs args = arguments(totals);
     args.scopes = nest[0].extent;
@@ -123,14 +132,15 @@ class FewElements {
     });
   }
 
-  // Any others: copied to where scopes lie side by side, and back.
-  void select_copied(Scratch &scratch, const Rect &scopes, const Extents &low,
+  // Any others: copied to where scopes lie side by side or one after the other, and back.
+  void select_copied(Scratch &scratch, Layout layout, const Rect &scopes, const Extents &low,
                      FewTotals *totals) const {
     const Scratch::Frame frame(scratch);
     const int64_t count = scopes.count();
     auto *panel = scratch.take<std::byte>(n() * count * size());
-    const Rect box{low, scopes.extent};
-    gather_panel(box, panel);
+    const Panel shape = panel_of(layout, scopes.extent);
+    const Extents steps = shape.extent.row_major().times(size());
+    copy_box(shape.extent, size(), leaf_.x + dot(low, leaf_.grid_x), shape.x, panel, steps);
     int64_t at[kFewBlocks];
     for (int64_t p = 0; p < n(); ++p) at[p] = p * count * size();
     SelectFewArgs args = arguments(totals);
@@ -141,8 +151,8 @@ class FewElements {
     args.y_at = at;
     args.counts = counts_.count == 1 ? counts_.counts : local_counts(scopes, scratch);
     args.count_step = counts_.count == 1 ? 0 : 1;
-    kernels_.select_across[index_of_dtype(leaf_.dtype)](args);
-    scatter_panel(box, panel);
+    kernel_for(layout)(args);
+    copy_box(shape.extent, size(), panel, steps, leaf_.y + dot(low, leaf_.grid_y), shape.y);
   }
 
   int64_t n() const { return scope_.numblk_per_scope; }
@@ -174,22 +184,26 @@ class FewElements {
     return local;
   }
 
-  // Between the leaf and a panel [position][scope].
-  void gather_panel(const Rect &box, std::byte *panel) const {
-    copy_box(panel_shape(box), size(), leaf_.x + dot(box.low, leaf_.grid_x),
-             panel_steps(box, leaf_.grid_x), panel, dense_steps(box));
-  }
-  void scatter_panel(const Rect &box, const std::byte *panel) const {
-    copy_box(panel_shape(box), size(), panel, dense_steps(box),
-             leaf_.y + dot(box.low, leaf_.grid_y), panel_steps(box, leaf_.grid_y));
+  SelectFewKernel kernel_for(Layout layout) const {
+    const auto dtype = index_of_dtype(leaf_.dtype);
+    return is_along(layout) ? kernels_.select_along[dtype] : kernels_.select_across[dtype];
   }
 
-  Extents panel_shape(const Rect &box) const { return concat(scope_.members[0].shape, box.extent); }
-  Extents dense_steps(const Rect &box) const { return panel_shape(box).row_major().times(size()); }
-  // A leaf's steps, those of positions first.
-  static Extents panel_steps(const Rect &box, const Extents &step) {
-    const int outer = box.extent.size();
-    return concat(Extents(step.data() + outer, step.size() - outer), Extents(step.data(), outer));
+  // A box of scopes as [scope][position] or [position][scope], and the leaf's steps in that order.
+  struct Panel {
+    Extents extent, x, y;
+  };
+  Panel panel_of(Layout layout, const Extents &scopes) const {
+    const Extents &positions = scope_.members[0].shape;
+    const int outer = scopes.size();
+    const auto arrange = [&](const Extents &of_scopes, const Extents &of_positions) {
+      return is_along(layout) ? concat(of_scopes, of_positions) : concat(of_positions, of_scopes);
+    };
+    const auto steps = [&](const Extents &step) {
+      return arrange(Extents(step.data(), outer),
+                     Extents(step.data() + outer, step.size() - outer));
+    };
+    return {arrange(scopes, positions), steps(leaf_.grid_x), steps(leaf_.grid_y)};
   }
 
   const Kernels &kernels_;
@@ -221,7 +235,7 @@ void select_few(Call &call, const Scope &scope, const Grid &grid, const Counts &
   const Layout layout = few.layout(Rect::whole(scope.grid_shape));
   const Extents step(leaf.grid_x.data(), scope.grid_shape.size());
   const Tiling tiles(scope.grid_shape, step, scope.numblk_per_scope,
-                     layout == Layout::kOther ? kTileElements : kDirectElements);
+                     is_copied(layout) ? kTileElements : kDirectElements);
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect scopes = tiles[i];
     const FewTotals totals = few.select(scratch, layout, scopes, scopes.low);

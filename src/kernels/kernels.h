@@ -249,6 +249,7 @@ struct SelectFewArgs {
   int64_t *ties;    // added to; see spk_report
   int64_t *beyond;  // added to: kept because of keep_ties
 };
+using SelectFewKernel = void (*)(const SelectFewArgs &args);
 
 // Rows of blocks are keyed in groups of this many.
 inline constexpr int64_t kKeyGroup = 8;
@@ -379,9 +380,9 @@ struct Kernels {
   void (*transpose[kKeyWidths])(const TransposeArgs &args);
   void (*rank_few)(const RankFewArgs &args);
   // Scopes whose elements are side by side with those of the next scope: one row a position.
-  void (*select_across[kDtypes])(const SelectFewArgs &args);
+  SelectFewKernel select_across[kDtypes];
   // Scopes one after the other, each a row.
-  void (*select_along[kDtypes])(const SelectFewArgs &args);
+  SelectFewKernel select_along[kDtypes];
   // Blocks whose elements are side by side with those of the next block.
   void (*block_keys_across[kDtypes])(const BlockKeysArgs &args);
   void (*mask_by_keys_across[kDtypes])(const BlockKeysArgs &args);

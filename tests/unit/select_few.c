@@ -264,8 +264,14 @@ static void contiguous_scopes_of_every_size(void **state) {
 static void rows_that_do_not_touch(void **state) {
   (void)state;
   for (int64_t m = 1; m <= 33; ++m) {
-    const Layout l = {{3, 21 * m}, {21 * m + 1, 1}, kGuard, {1, 1}, {1, m}};
-    check_all(&l);
+    /* Of one scope, of some, and so long that they are selected where they lie. */
+    const int64_t scopes[] = {1, 2, 21, 1024 / m + 3};
+    for (int64_t i = 0; i < COUNT(scopes); ++i) {
+      const int64_t cols = scopes[i] * m;
+      const int64_t rows = i < 2 ? 37 : 3;
+      const Layout l = {{rows, cols}, {cols + 1 + i, 1}, kGuard, {1, 1}, {1, m}};
+      check_all(&l);
+    }
   }
 }
 
