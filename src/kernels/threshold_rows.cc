@@ -124,7 +124,9 @@ class RowsInTurn {
     for (int64_t i = 0; i < kN; ++i) {
       const AskNear<T> ask{At(x + i * step_), near_};
       lanes[i] = ReadAnd(x + i * step_, ask);
-      for (int64_t e = in_steps_; !kWhole && e < n_; e += kLineOf<T>) prefetch_near(ask.x + e, near_);
+      for (int64_t e = in_steps_; !kWhole && e < n_; e += kLineOf<T>) {
+        prefetch_near(ask.x + e, near_);
+      }
     }
     return Verdicts<Op, T>::Measure(Fold(lanes));
   }

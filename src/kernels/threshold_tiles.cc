@@ -149,7 +149,7 @@ class TilesInTurn {
   int64_t rows_;
   int64_t n_;
   int64_t in_steps_;  // elements of a row that are written in steps
-  int64_t turn_;  // bytes of a row of kTurn tiles
+  int64_t turn_;      // bytes of a row of kTurn tiles
   int64_t rows_ahead_;
   int64_t to_y_;
   Tail<Sum> tail_;

@@ -190,8 +190,68 @@ static void thresholds_of_the_magnitude_of_elements(void **state) {
   }
 }
 
+/* --- one threshold for elements in any order of memory --- */
+
+enum { kRows = 4, kCols = 15, kElements = kRows * kCols, kMemory = 80 };
+
+typedef struct {
+  int64_t stride[2], offset;
+} Order;
+
+static int64_t place_of(const Order *order, int64_t element) {
+  return order->offset + element / kCols * order->stride[0] + element % kCols * order->stride[1];
+}
+
+static float thresholded(float x, double threshold, bool soft) {
+  if (soft) return shrunk(x, threshold, FLT_EPSILON);
+  return fabs((double)x) < threshold ? 0.0f : x;
+}
+
+/* In place, or into an array in the order of the view. */
+static void check_order(const Order *order, bool soft, bool is_copied, uint64_t *random) {
+  const int64_t shape[] = {kRows, kCols};
+  double threshold[] = {0.4};
+  float x[kMemory], want[kMemory], into[kElements], want_into[kElements];
+  for (int64_t i = 0; i < kMemory; ++i) x[i] = want[i] = (float)(2 * uniform(random) - 1);
+  int64_t alive = 0;
+  for (int64_t i = 0; i < kElements; ++i) {
+    const int64_t at = place_of(order, i);
+    want_into[i] = thresholded(x[at], threshold[0], soft);
+    alive += want_into[i] != 0;
+    if (!is_copied) want[at] = want_into[i];
+  }
+  spk_view *view = NULL;
+  spk_block *block = NULL;
+  spk_report report = {.struct_size = sizeof report};
+  assert_ok(spk_view_create(SPK_F32, 2, shape, order->stride, order->offset, &view));
+  assert_ok(spk_block_create(view, 0, NULL, NULL, &block));
+  const spk_buffer *to = is_copied ? &CONTIGUOUS(into, SPK_F32) : NULL;
+  assert_ok(
+      soft ? spk_block_soft_threshold(NULL, block, &F32(x), to, 1, &F64(threshold), NULL, &report)
+           : spk_block_hard_threshold(NULL, block, &F32(x), to, 1, &F64(threshold), NULL, &report));
+  assert_int_equal(report.achieved, alive);
+  assert_memory_equal(x, want, sizeof x);
+  if (is_copied) assert_memory_equal(into, want_into, sizeof into);
+  spk_block_release(block);
+  spk_view_release(view);
+}
+
+static void one_threshold_in_any_order_of_memory(void **state) {
+  (void)state;
+  static const Order orders[] = {{{15, 1}, 2},   {{1, 4}, 3},    {{-1, 4}, 10},  {{1, -4}, 58},
+                                 {{15, -1}, 16}, {{-15, 1}, 47}, {{-1, -4}, 61}, {{16, 1}, 5},
+                                 {{1, 5}, 1},    {{-16, 1}, 60}, {{19, 1}, 0}};
+  uint64_t random = 6;
+  for (int64_t i = 0; i < COUNT(orders); ++i) {
+    for (int variant = 0; variant < 4; ++variant) {
+      check_order(&orders[i], variant % 2 == 0, variant / 2 == 1, &random);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      TEST(one_threshold_in_any_order_of_memory),
       TEST(floats_of_any_bits),
       TEST(floats_near_their_thresholds),
       TEST(results_in_the_middle_of_two_floats),
