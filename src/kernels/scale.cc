@@ -58,7 +58,7 @@ template <class T, class P>
 HWY_INLINE void ScaleContiguousRow(const T *x, T *y, int64_t n, Factor<P> factor, int64_t soon) {
   if constexpr (Narrow<T>::kInFloats && !kForShortRows<P, T>) {
     if (n >= kNarrow) {
-      NarrowFactors<T> narrow;
+      NarrowFactors<T, kN> narrow;
       narrow.Take(&factor, 1, 1);
       if (narrow.IsUsual(0)) return ScaleNarrowRow<T, P>(x, y, n, narrow.Of(0), factor, soon);
     }
@@ -104,6 +104,44 @@ HWY_INLINE bool HasNaN(const T *x) {
   return !hn::AllFalse(d, any);
 }
 
+// Doubles as factors of 16-bit numbers are taken as floats: twice as many are in a register, and
+// mostly they tell how to round.
+template <class P, class T>
+inline constexpr bool kPicksFloats = kByDoubles<P> &&Narrow<T>::kInFloats;
+template <class P, class T>
+using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P>;
+
+// The factors of a register of rows. Returns whether those that are picked stand for them.
+template <class P, class T, class F>
+HWY_INLINE bool LoadPicked(const Factor<P> *factor, F *factors) {
+  if constexpr (kPicksFloats<P, T>) {
+    *factors = LoadAsFloats(factor);
+    M in_floats = AreInFloats(Load(factor));
+    for (int64_t i = kN; i < kNarrow; i += kN) {
+      in_floats = hn::And(in_floats, AreInFloats(Load(factor + i)));
+    }
+    return hn::AllTrue(D(), in_floats);
+  } else {
+    *factors = hn::LoadU(typename PickedProduct<P, T>::Tag(), factor);
+    return true;
+  }
+}
+
+// Are kCount elements whole registers of such floats, and worth it? Processors that convert to f16
+// themselves are done with doubles as soon.
+template <int64_t kCount, class P, class T>
+constexpr bool InFloats() {
+  return kPicksFloats<P, T> && std::is_same_v<T, Bf16> && kCount % kNarrow == 0;
+}
+
+// kNarrow elements with a double each, in floats. Returns false, and has stored nothing, if those do
+// not tell.
+template <class P, class T>
+HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
+  VN factors;
+  return LoadPicked<P, T>(factor, &factors) && Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
+}
+
 // kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
 // they are done.
 template <int64_t kCount, class P, class T>
@@ -111,8 +149,14 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
   const typename P::Tag d;
   prefetch_far(x, soon);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
-  for (int64_t i = 0; i < kCount; i += kFactors<P>) {
-    StoreProduct<P>(LoadFor<P>(x + i), hn::LoadU(d, factor + i), y + i);
+  constexpr int64_t kTogether = InFloats<kCount, P, T>() ? kNarrow : kFactors<P>;
+  for (int64_t i = 0; i < kCount; i += kTogether) {
+    if constexpr (InFloats<kCount, P, T>()) {
+      if (HWY_LIKELY((ScaleInFloats<P>(x + i, y + i, factor + i)))) continue;
+    }
+    for (int64_t k = i; k < i + kTogether; k += kFactors<P>) {
+      StoreProduct<P>(LoadFor<P>(x + k), hn::LoadU(d, factor + k), y + k);
+    }
   }
   return true;
 }
@@ -161,29 +205,6 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
       for (int64_t i = 0; i < n; ++i) repeated[r * n + i] = factor[(row + r) * factor_row];
     }
     ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, soon);
-  }
-}
-
-// Doubles as factors of 16-bit numbers are picked as floats: twice as many are in a register, and
-// mostly they tell how to round.
-template <class P, class T>
-inline constexpr bool kPicksFloats = kByDoubles<P> &&Narrow<T>::kInFloats;
-template <class P, class T>
-using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P>;
-
-// The factors of a register of rows. Returns whether those that are picked stand for them.
-template <class P, class T, class F>
-HWY_INLINE bool LoadPicked(const Factor<P> *factor, F *factors) {
-  if constexpr (kPicksFloats<P, T>) {
-    *factors = LoadAsFloats(factor);
-    M in_floats = AreInFloats(Load(factor));
-    for (int64_t i = kN; i < kNarrow; i += kN) {
-      in_floats = hn::And(in_floats, AreInFloats(Load(factor + i)));
-    }
-    return hn::AllTrue(D(), in_floats);
-  } else {
-    *factors = hn::LoadU(typename PickedProduct<P, T>::Tag(), factor);
-    return true;
   }
 }
 

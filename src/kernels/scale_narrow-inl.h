@@ -30,15 +30,13 @@ HWY_INLINE M AreInFloats(V factor) {
 }
 
 // Factors of up to kMost rows, made kN at a time.
-template <class T>
+template <class T, int64_t kMost>
 class NarrowFactors {
   using N = Narrow<T>;
   using Factors = typename N::Factors;
   using DI32 = hn::Rebind<int32_t, D>;
 
  public:
-  static constexpr int64_t kMost = 64;
-
   template <class F>
   HWY_INLINE void Take(const F *factor, int64_t step, int64_t count) {
     for (int64_t i = 0; i < count; i += kN) {
@@ -135,8 +133,8 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, const Fa
 }
 
 // Row i of those whose factors are `narrow`.
-template <class T, class P>
-HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const NarrowFactors<T> &narrow,
+template <class T, class P, int64_t kMost>
+HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const NarrowFactors<T, kMost> &narrow,
                               int64_t i, const Factor<P> &factor, int64_t soon) {
   if (HWY_LIKELY(narrow.IsUsual(i))) {
     return ScaleNarrowRow<T, P>(x, y, n, narrow.Of(i), factor, soon);
@@ -150,9 +148,9 @@ HWY_INLINE void ScaleShortRow(const T *x, T *y, int64_t n, const NarrowFactors<T
 template <int64_t kLength, class T, class P>
 HWY_NOINLINE void ScaleNarrowRowsOf(const ScaleArgs &given) {
   const ScaleArgs args = given;  // a copy that no store can change, as far as compilers know
-  constexpr int64_t kAtOnce = NarrowFactors<T>::kMost;
+  constexpr int64_t kAtOnce = 64;
   const int64_t n = kLength == 0 ? args.n : kLength;
-  NarrowFactors<T> narrow;
+  NarrowFactors<T, kAtOnce> narrow;
   for (int64_t begin = 0; begin < args.rows; begin += kAtOnce) {
     const int64_t count = HWY_MIN(args.rows - begin, kAtOnce);
     for (int64_t group = 0; group < args.groups; ++group) {

@@ -10,6 +10,7 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/narrow-inl.h"
 #include "kernels/prefetch.h"
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
@@ -58,12 +59,53 @@ class BlocksAcross {
     }
   }
 
+  // Products of 16-bit numbers are told in floats, of which a register holds some of doubles.
+  static constexpr bool kInFloats =
+      std::is_same_v<Op, Soft> && Narrow<T>::kInFloats && kLanes % kNarrow == 0;
+  static constexpr int64_t kTogether = kInFloats ? kNarrow / kN : 1;
+  static constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
+
   template <class L>
   HWY_INLINE int64_t WriteGroup(const std::byte *x, const V *measures, const L *threshold) const {
-    constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
     int64_t kept = 0;
-    for (int64_t k = 0; k < kRegisters; ++k) {
+    for (int64_t k = 0; k < kRegisters; k += kTogether) {
+      kept += WriteTogether(x + k * kRegister, measures + k, threshold + k * kN);
+    }
+    return kept;
+  }
+  template <class L>
+  HWY_INLINE int64_t WriteTogether(const std::byte *x, const V *measures,
+                                   const L *threshold) const {
+    if constexpr (kInFloats) {
+      bool are_usual = true;
+      for (int64_t k = 0; k < kTogether; ++k) are_usual &= op_.AreUsual(measures[k]);
+      if (HWY_LIKELY(are_usual)) return WriteInFloats(x, measures, threshold);
+    }
+    int64_t kept = 0;
+    for (int64_t k = 0; k < kTogether; ++k) {
       kept += Write(op_, x + k * kRegister, measures[k], threshold + k * kN);
+    }
+    return kept;
+  }
+
+  // kNarrow blocks of usual norms, whose factors are 0 or well inside the range of floats.
+  template <class L>
+  HWY_INLINE int64_t WriteInFloats(const std::byte *x, const V *norms, const L *threshold) const {
+    HWY_ALIGN double factor[kNarrow];
+    int64_t kept = 0;
+    for (int64_t k = 0; k < kTogether; ++k) {
+      const V limit = op_.ThresholdOf(threshold + k * kN);
+      const M alive = op_.Alive(norms[k], limit);
+      hn::Store(hn::IfThenElseZero(alive, op_.Factor(norms[k], limit)), D(), factor + k * kN);
+      kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
+    }
+    const VN factors = LoadAsFloats(factor);
+    for (int64_t r = 0; r < kRows; ++r) {
+      const VN product = ProductInFloats(Row(x, r), factors);
+      if (HWY_LIKELY((Narrow<T>::StoreTold(product, To(x, r))))) continue;
+      for (int64_t k = 0; k < kNarrow; k += kN) {
+        StoreShrunk(Row(x, r) + k, hn::Load(D(), factor + k), To(x, r) + k);
+      }
     }
     return kept;
   }

@@ -225,6 +225,8 @@ void FillThresholdRows(Kernels *table) {
   if constexpr (kN >= 4) {
     FillShrinkRows<float>(kF32, table);
     FillShrinkRows<double>(kF64, table);
+    if constexpr (Narrow<F16>::kInFloats) FillShrinkRows<F16>(kF16, table);
+    if constexpr (Narrow<Bf16>::kInFloats) FillShrinkRows<Bf16>(kBf16, table);
     FillDropRows<float>(kF32, table);
     FillDropRows<double>(kF64, table);
     FillDropRows<F16>(kF16, table);

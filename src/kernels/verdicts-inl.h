@@ -17,6 +17,7 @@
 #include "kernels/exact_norms-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/scale-inl.h"
+#include "kernels/scale_narrow-inl.h"
 #include "kernels/shrink-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,6 +47,50 @@ class ShrunkRow {
   V f_;
   M alive_;
 };
+
+// The factors of kN blocks, and what is written of their rows.
+template <class T, bool kInFloats = Narrow<T>::kInFloats>
+class ShrunkRows {
+ public:
+  HWY_INLINE void Take(V factors) { hn::Store(factors, D(), factor_); }
+  HWY_INLINE bool AreCopies(int64_t i) const { return factor_[i] == 1.0; }
+  HWY_INLINE ShrunkRow<T> operator[](int64_t i) const { return ShrunkRow<T>(factor_[i]); }
+
+ private:
+  HWY_ALIGN double factor_[kN];
+};
+#if HWY_TARGET != HWY_SCALAR
+// Of 16-bit numbers, as multipliers are applied to them.
+template <class T>
+class ShrunkRows<T, true> {
+ public:
+  class Row {
+   public:
+    HWY_INLINE Row(const ShrunkRows &rows, int64_t i) : rows_(rows), i_(i) {}
+
+    // Any n >= kNarrow elements from x on.
+    HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
+      ScaleShortRow<T, Product>(x, y, n, rows_.narrow_, i_, rows_.factor_[i_], 0);
+    }
+    HWY_INLINE void Rest(const T *x, T *y, int64_t n) const { Write(x, y, n); }
+
+   private:
+    const ShrunkRows &rows_;
+    int64_t i_;
+  };
+
+  HWY_INLINE void Take(V factors) {
+    hn::Store(factors, D(), factor_);
+    narrow_.Take(factor_, 1, kN);
+  }
+  HWY_INLINE bool AreCopies(int64_t i) const { return factor_[i] == 1.0; }
+  HWY_INLINE Row operator[](int64_t i) const { return Row(*this, i); }
+
+ private:
+  HWY_ALIGN double factor_[kN];
+  NarrowFactors<T, kN> narrow_;
+};
+#endif
 
 // What is written of a row of at least kLeast elements that stays or goes.
 template <class T, int64_t kLeast>
@@ -115,14 +160,14 @@ class Verdicts<Soft, T, kLeast> {
                            [[maybe_unused]] const BlockNorms &norm_of) {
     if constexpr (kExact) norms = ExactNorms(norms, norm_of);
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
-    hn::Store(factors, D(), factor_);
+    rows_.Take(factors);
     return CountAlive(factors);
   }
-  HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
-  HWY_INLINE ShrunkRow<T> operator[](int64_t i) const { return ShrunkRow<T>(factor_[i]); }
+  HWY_INLINE bool Copies(int64_t i) const { return rows_.AreCopies(i); }
+  HWY_INLINE auto operator[](int64_t i) const { return rows_[i]; }
 
  private:
-  HWY_ALIGN double factor_[kN];
+  ShrunkRows<T> rows_;
 };
 template <class T, int64_t kLeast>
 class Verdicts<Hard, T, kLeast> {
