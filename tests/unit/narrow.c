@@ -86,6 +86,7 @@ static const shape kShapes[] = {
     {1, 28, false, 0, 0},     {1, 56, false, 0, 0},     {1, 1, false, 0, 0},
     {1, 2, false, 0, 0},      {1, 4, false, 0, 0},      {4, 4, false, 0, 0},
     {8, 8, false, 0, 0},      {4, 2, false, 0, 0},      {16, 1, false, 0, 0},
+    {2, 1, false, 0, 0},      {4, 1, false, 0, 0},      {2, 1, false, 24, 0},
     {2, 16, false, 0, 0},     {4, 64, false, 0, 0},     {8, 64, false, 0, 0},
     {1, 15, false, 0, 0},     {1024, 1, false, 0, 0},   {1, 1, true, 0, 0},
     {1, 32, true, 0, 0},      {1, 13, true, 0, 0},      {4, 8, true, 0, 0},
