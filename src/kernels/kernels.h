@@ -352,8 +352,8 @@ struct Kernels {
   ConditionedSums (*conditioned_sums)(const double *b, const double *r, int64_t n, double a_scale);
   // Soft and hard thresholding of blocks by Euclidean norms, which hard thresholding rounds to the
   // score dtype; NULL where registers hold one double, and along rows where they hold fewer than
-  // four. Of f64 there are the *_rows and drop_tiles; shrink_tiles are of f32, and shrink_rows of
-  // 16-bit numbers where floats tell their products (narrow-inl.h). They return how many stay alive. By dtypes, and by whether thresholds are doubles.
+  // four. Of f64 there are only the *_rows and drop_tiles; of 16-bit numbers no shrink_tiles, and
+  // shrink_rows only where floats tell their products (narrow-inl.h). They return how many stay alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];

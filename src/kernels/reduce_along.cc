@@ -86,6 +86,7 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64;
   constexpr int64_t kLongest = 2048;
   for (int64_t at = 0; at < HWY_MIN(bytes, kLongest); at += kLine) prefetch_far(row, at);
+  if (bytes % kLine != 0) prefetch_far(row, bytes - 1);  // it may begin anywhere in a line
 }
 
 // The second stage in a stream. Loops that have next to nothing to do are there as soon as memory is:
@@ -231,7 +232,7 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   const int64_t row_bytes = kIsKernel ? kKernel * kSize : args.n * kSize;
   const bool is_stream = step == row_bytes;
   Stages ahead{kFar, is_stream ? kNearOf<Op> : 0};
-  const int64_t blocks_ahead = HWY_MAX(1, kAheadInRows / row_bytes);
+  const int64_t blocks_ahead = HWY_MIN(HWY_MAX(1, kAheadInRows / row_bytes), args.inner.count);
   x += args.row[0];
   int64_t block = 0;
   for (; block + kN <= args.inner.count; block += kN, x += bytes) {

@@ -111,9 +111,9 @@ inline constexpr bool kPicksFloats = kByDoubles<P> &&Narrow<T>::kInFloats;
 template <class P, class T>
 using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P>;
 
-// The factors of a register of rows. Returns whether those that are picked stand for them.
+// A register of factors. Returns whether what is loaded stands for them.
 template <class P, class T, class F>
-HWY_INLINE bool LoadPicked(const Factor<P> *factor, F *factors) {
+HWY_INLINE bool LoadFactors(const Factor<P> *factor, F *factors) {
   if constexpr (kPicksFloats<P, T>) {
     *factors = LoadAsFloats(factor);
     M in_floats = AreInFloats(Load(factor));
@@ -127,19 +127,19 @@ HWY_INLINE bool LoadPicked(const Factor<P> *factor, F *factors) {
   }
 }
 
-// Are kCount elements whole registers of such floats, and worth it? Processors that convert to f16
-// themselves are done with doubles as soon.
+// Are kCount elements, with a double each, scaled in floats? They fill registers then; processors
+// that convert to f16 themselves are done with doubles as soon.
 template <int64_t kCount, class P, class T>
-constexpr bool InFloats() {
-  return kPicksFloats<P, T> && std::is_same_v<T, Bf16> && kCount % kNarrow == 0;
-}
+inline constexpr bool kInFloats =
+    kPicksFloats<P, T> &&std::is_same_v<T, Bf16> &&kCount % kNarrow == 0;
 
 // kNarrow elements with a double each, in floats. Returns false, and has stored nothing, if those do
 // not tell.
 template <class P, class T>
 HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
   VN factors;
-  return LoadPicked<P, T>(factor, &factors) && Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
+  return LoadFactors<P, T>(factor, &factors) &&
+         Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
 }
 
 // kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
@@ -149,9 +149,9 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
   const typename P::Tag d;
   prefetch_far(x, soon);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
-  constexpr int64_t kTogether = InFloats<kCount, P, T>() ? kNarrow : kFactors<P>;
+  constexpr int64_t kTogether = kInFloats<kCount, P, T> ? kNarrow : kFactors<P>;
   for (int64_t i = 0; i < kCount; i += kTogether) {
-    if constexpr (InFloats<kCount, P, T>()) {
+    if constexpr (kInFloats<kCount, P, T>) {
       if (HWY_LIKELY((ScaleInFloats<P>(x + i, y + i, factor + i)))) continue;
     }
     for (int64_t k = i; k < i + kTogether; k += kFactors<P>) {
@@ -234,7 +234,7 @@ class PickedRows {
     int64_t row = 0;
     for (; row + kRows <= args.rows; row += kRows, x += kRegister * n_, y += kRegister * n_) {
       hn::Vec<Tag> factors;
-      const bool are_picked = LoadPicked<P, T>(factor + row, &factors);
+      const bool are_picked = LoadFactors<P, T>(factor + row, &factors);
       // Rows times 1 keep the bits of NaN.
       const bool some_stay = !hn::AllFalse(d, hn::Eq(factors, hn::Set(d, 1)));
       if (HWY_UNLIKELY(!are_picked || (some_stay && HaveNaN<kGroups>(args, x)))) {

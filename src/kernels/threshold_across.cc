@@ -59,7 +59,8 @@ class BlocksAcross {
     }
   }
 
-  // Products of 16-bit numbers are told in floats, of which a register holds some of doubles.
+  // Products of 16-bit numbers are told in floats, a register of which has the blocks of kTogether
+  // registers of doubles.
   static constexpr bool kInFloats =
       std::is_same_v<Op, Soft> && Narrow<T>::kInFloats && kLanes % kNarrow == 0;
   static constexpr int64_t kTogether = kInFloats ? kNarrow / kN : 1;

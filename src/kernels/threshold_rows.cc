@@ -1,6 +1,6 @@
 // Thresholding of blocks of one contiguous row each: while a group of rows is written, the next one
-// is read, so that memory is busy both ways all the time. Rows of floats and doubles that stay as
-// they are are not written in place.
+// is read, so that memory is busy both ways all the time. Rows that stay as they are are not written
+// in place, but for 16-bit ones of hard thresholds.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>
@@ -124,7 +124,7 @@ class RowsInTurn {
     for (int64_t i = 0; i < kN; ++i) {
       const AskNear<T> ask{At(x + i * step_), near_};
       lanes[i] = ReadAnd(x + i * step_, ask);
-      for (int64_t e = in_steps_; !kWhole && e < n_; e += kLineOf<T>) {
+      for (int64_t e = n_ / kLongStep * kLongStep; e < n_; e += kLineOf<T>) {
         prefetch_near(ask.x + e, near_);
       }
     }

@@ -48,49 +48,24 @@ class ShrunkRow {
   M alive_;
 };
 
-// The factors of kN blocks, and what is written of their rows.
-template <class T, bool kInFloats = Narrow<T>::kInFloats>
-class ShrunkRows {
- public:
-  HWY_INLINE void Take(V factors) { hn::Store(factors, D(), factor_); }
-  HWY_INLINE bool AreCopies(int64_t i) const { return factor_[i] == 1.0; }
-  HWY_INLINE ShrunkRow<T> operator[](int64_t i) const { return ShrunkRow<T>(factor_[i]); }
-
- private:
-  HWY_ALIGN double factor_[kN];
-};
-#if HWY_TARGET != HWY_SCALAR
-// Of 16-bit numbers, as multipliers are applied to them.
+// The same of 16-bit numbers, as multipliers are applied to them.
 template <class T>
-class ShrunkRows<T, true> {
+class ShrunkNarrowRow {
  public:
-  class Row {
-   public:
-    HWY_INLINE Row(const ShrunkRows &rows, int64_t i) : rows_(rows), i_(i) {}
+  HWY_INLINE ShrunkNarrowRow(const NarrowFactors<T, kN> &factors, int64_t i, double factor)
+      : factors_(factors), i_(i), factor_(factor) {}
 
-    // Any n >= kNarrow elements from x on.
-    HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
-      ScaleShortRow<T, Product>(x, y, n, rows_.narrow_, i_, rows_.factor_[i_], 0);
-    }
-    HWY_INLINE void Rest(const T *x, T *y, int64_t n) const { Write(x, y, n); }
-
-   private:
-    const ShrunkRows &rows_;
-    int64_t i_;
-  };
-
-  HWY_INLINE void Take(V factors) {
-    hn::Store(factors, D(), factor_);
-    narrow_.Take(factor_, 1, kN);
+  // Any n >= kNarrow elements from x on.
+  HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
+    ScaleShortRow<T, Product>(x, y, n, factors_, i_, factor_, 0);
   }
-  HWY_INLINE bool AreCopies(int64_t i) const { return factor_[i] == 1.0; }
-  HWY_INLINE Row operator[](int64_t i) const { return Row(*this, i); }
+  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const { Write(x, y, n); }
 
  private:
-  HWY_ALIGN double factor_[kN];
-  NarrowFactors<T, kN> narrow_;
+  const NarrowFactors<T, kN> &factors_;
+  int64_t i_;
+  double factor_;
 };
-#endif
 
 // What is written of a row of at least kLeast elements that stays or goes.
 template <class T, int64_t kLeast>
@@ -160,14 +135,26 @@ class Verdicts<Soft, T, kLeast> {
                            [[maybe_unused]] const BlockNorms &norm_of) {
     if constexpr (kExact) norms = ExactNorms(norms, norm_of);
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
-    rows_.Take(factors);
+    hn::Store(factors, D(), factor_);
+    if constexpr (kInFloats) narrow_.Take(factor_, 1, kN);
     return CountAlive(factors);
   }
-  HWY_INLINE bool Copies(int64_t i) const { return rows_.AreCopies(i); }
-  HWY_INLINE auto operator[](int64_t i) const { return rows_[i]; }
+  HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
+  HWY_INLINE auto operator[](int64_t i) const {
+    if constexpr (kInFloats) {
+      return ShrunkNarrowRow<T>(narrow_, i, factor_[i]);
+    } else {
+      return ShrunkRow<T>(factor_[i]);
+    }
+  }
 
  private:
-  ShrunkRows<T> rows_;
+  static constexpr bool kInFloats = Narrow<T>::kInFloats;
+  static_assert(!kInFloats || kLeast >= kNarrow, "what is written in one go");
+  struct None {};
+
+  HWY_ALIGN double factor_[kN];
+  std::conditional_t<kInFloats, NarrowFactors<T, kN>, None> narrow_;
 };
 template <class T, int64_t kLeast>
 class Verdicts<Hard, T, kLeast> {

@@ -93,6 +93,36 @@ static void many_groups_each_keep_their_share(void **state) {
   spk_view_release(view);
 }
 
+/* Rows of a slice are short, and lie apart; `into` has none of what is between them. */
+static void rows_of_a_slice_each_keep_their_share(void **state) {
+  (void)state;
+  enum { kRows = 5000, kM = 8, kStep = 11, kOffset = 2 };
+  static float x[kRows][kStep];
+  static float into[kRows][kM];
+  spk_view *view = view_of(SPK_F32, "(5000,8):(11,1)+2");
+  for (int in_place = 0; in_place < 2; ++in_place) {
+    spk_report report = new_report();
+    for (int r = 0; r < kRows; ++r) {
+      for (int i = 0; i < kStep; ++i) x[r][i] = (float)(1 + (3 * (i - kOffset + kM) + r) % kM);
+    }
+    const spk_buffer leaf = {x, kRows * kStep, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer dense = {into, kRows * kM, SPK_F32, SPK_LAYOUT_CONTIGUOUS, NULL};
+    assert_ok(spk_prune_nm(NULL, view, &leaf, in_place ? NULL : &dense, 1, 3, kM, &report));
+    assert_i64(&report.total, kRows * kM, 3 * kRows, 3 * kRows, 0, 0);
+    for (int r = 0; r < kRows; ++r) {
+      for (int i = 0; i < kStep; ++i) {
+        const int value = 1 + (3 * (i - kOffset + kM) + r) % kM;
+        const int column = i - kOffset;
+        const bool inside = column >= 0 && column < kM;
+        const float kept = !inside || value > kM - 3 ? (float)value : 0;
+        assert_f32(&x[r][i], in_place ? kept : (float)value);
+        if (inside && !in_place) assert_f32(&into[r][column], kept);
+      }
+    }
+  }
+  spk_view_release(view);
+}
+
 static void none_of_m_and_all_of_m(void **state) {
   (void)state;
   float x[] = {1, NAN, -0.0f, 2};
@@ -234,13 +264,13 @@ static void columns_of_a_strided_view_shrink(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(two_of_four_stay_in_each_row),         TEST(any_axis_of_a_strided_tensor),
-      TEST(many_groups_each_keep_their_share),    TEST(none_of_m_and_all_of_m),
-      TEST(n_of_m_into_another_buffer),           TEST(a_sparsity_removes_the_smallest),
-      TEST(equal_magnitudes_go_from_the_end),     TEST(the_whole_view_is_one_scope),
-      TEST(sparsities_of_zero_and_one),           TEST(decimal_sparsities_are_met_exactly),
-      TEST(a_large_view_loses_exactly_its_share), TEST(blocks_shrink_by_one_threshold),
-      TEST(columns_of_a_strided_view_shrink),
+      TEST(two_of_four_stay_in_each_row),          TEST(any_axis_of_a_strided_tensor),
+      TEST(many_groups_each_keep_their_share),     TEST(none_of_m_and_all_of_m),
+      TEST(rows_of_a_slice_each_keep_their_share), TEST(n_of_m_into_another_buffer),
+      TEST(a_sparsity_removes_the_smallest),       TEST(equal_magnitudes_go_from_the_end),
+      TEST(the_whole_view_is_one_scope),           TEST(sparsities_of_zero_and_one),
+      TEST(decimal_sparsities_are_met_exactly),    TEST(a_large_view_loses_exactly_its_share),
+      TEST(blocks_shrink_by_one_threshold),        TEST(columns_of_a_strided_view_shrink),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

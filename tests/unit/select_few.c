@@ -264,7 +264,7 @@ static void contiguous_scopes_of_every_size(void **state) {
 static void rows_that_do_not_touch(void **state) {
   (void)state;
   for (int64_t m = 1; m <= 33; ++m) {
-    /* Of one scope, of some, and so long that they are selected where they lie. */
+    /* Rows of one scope, of some, and so long that they are selected where they lie. */
     const int64_t scopes[] = {1, 2, 21, 1024 / m + 3};
     for (int64_t i = 0; i < COUNT(scopes); ++i) {
       const int64_t cols = scopes[i] * m;

@@ -207,31 +207,41 @@ static float thresholded(float x, double threshold, bool soft) {
   return fabs((double)x) < threshold ? 0.0f : x;
 }
 
-/* In place, or into an array in the order of the view. */
-static void check_order(const Order *order, bool soft, bool is_copied, uint64_t *random) {
+typedef enum { kInPlace, kIntoDense, kIntoAlike, kDestinations } Destination;
+
+/* In place, or into an array in the order of the view, or one that lies as x does. */
+static void check_order(const Order *order, bool soft, Destination to, uint64_t *random) {
   const int64_t shape[] = {kRows, kCols};
   double threshold[] = {0.4};
-  float x[kMemory], want[kMemory], into[kElements], want_into[kElements];
-  for (int64_t i = 0; i < kMemory; ++i) x[i] = want[i] = (float)(2 * uniform(random) - 1);
+  float x[kMemory], want[kMemory], dense[kElements], want_dense[kElements];
+  float alike[kMemory], want_alike[kMemory];
+  for (int64_t i = 0; i < kMemory; ++i) {
+    x[i] = want[i] = (float)(2 * uniform(random) - 1);
+    alike[i] = want_alike[i] = 7;
+  }
   int64_t alive = 0;
   for (int64_t i = 0; i < kElements; ++i) {
     const int64_t at = place_of(order, i);
-    want_into[i] = thresholded(x[at], threshold[0], soft);
-    alive += want_into[i] != 0;
-    if (!is_copied) want[at] = want_into[i];
+    want_dense[i] = want_alike[at] = thresholded(x[at], threshold[0], soft);
+    alive += want_dense[i] != 0;
+    if (to == kInPlace) want[at] = want_dense[i];
   }
   spk_view *view = NULL;
   spk_block *block = NULL;
   spk_report report = {.struct_size = sizeof report};
   assert_ok(spk_view_create(SPK_F32, 2, shape, order->stride, order->offset, &view));
   assert_ok(spk_block_create(view, 0, NULL, NULL, &block));
-  const spk_buffer *to = is_copied ? &CONTIGUOUS(into, SPK_F32) : NULL;
+  const spk_buffer *into = to == kIntoDense   ? &CONTIGUOUS(dense, SPK_F32)
+                           : to == kIntoAlike ? &F32(alike)
+                                              : NULL;
   assert_ok(
-      soft ? spk_block_soft_threshold(NULL, block, &F32(x), to, 1, &F64(threshold), NULL, &report)
-           : spk_block_hard_threshold(NULL, block, &F32(x), to, 1, &F64(threshold), NULL, &report));
+      soft ? spk_block_soft_threshold(NULL, block, &F32(x), into, 1, &F64(threshold), NULL, &report)
+           : spk_block_hard_threshold(NULL, block, &F32(x), into, 1, &F64(threshold), NULL,
+                                      &report));
   assert_int_equal(report.achieved, alive);
   assert_memory_equal(x, want, sizeof x);
-  if (is_copied) assert_memory_equal(into, want_into, sizeof into);
+  if (to == kIntoDense) assert_memory_equal(dense, want_dense, sizeof dense);
+  if (to == kIntoAlike) assert_memory_equal(alike, want_alike, sizeof alike);
   spk_block_release(block);
   spk_view_release(view);
 }
@@ -243,15 +253,35 @@ static void one_threshold_in_any_order_of_memory(void **state) {
                                  {{1, 5}, 1},    {{-16, 1}, 60}, {{19, 1}, 0}};
   uint64_t random = 6;
   for (int64_t i = 0; i < COUNT(orders); ++i) {
-    for (int variant = 0; variant < 4; ++variant) {
-      check_order(&orders[i], variant % 2 == 0, variant / 2 == 1, &random);
+    for (int to = 0; to < kDestinations; ++to) {
+      check_order(&orders[i], true, (Destination)to, &random);
+      check_order(&orders[i], false, (Destination)to, &random);
     }
   }
+}
+
+/* So many that they are several runs: 1, 2, 3, ... in columns, from the last element of memory on. */
+static void many_elements_in_columns_backwards(void **state) {
+  (void)state;
+  enum { kMany = 300 * 200 };
+  static float x[kMany];
+  for (int i = 0; i < kMany; ++i) x[i] = (float)(kMany - i);
+  double threshold[] = {1000};
+  spk_block *block = blocks_of(SPK_F32, "(300,200):(-1,-300)+59999", NO_DIMS);
+  spk_report report = {.struct_size = sizeof report};
+  assert_ok(
+      spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F64(threshold), NULL, &report));
+  assert_int_equal(report.achieved, kMany - 999);
+  for (int i = 0; i < kMany; ++i) {
+    assert_true(x[i] == (kMany - i >= 1000 ? (float)(kMany - i) : 0.0f));
+  }
+  spk_block_release(block);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(one_threshold_in_any_order_of_memory),
+      TEST(many_elements_in_columns_backwards),
       TEST(floats_of_any_bits),
       TEST(floats_near_their_thresholds),
       TEST(results_in_the_middle_of_two_floats),
