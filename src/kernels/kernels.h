@@ -353,7 +353,8 @@ struct Kernels {
   // Soft and hard thresholding of blocks by Euclidean norms, which hard thresholding rounds to the
   // score dtype; NULL where registers hold one double, and along rows where they hold fewer than
   // four. Of f64 there are only the *_rows and drop_tiles; of 16-bit numbers no shrink_tiles, and
-  // shrink_rows only where floats tell their products (narrow-inl.h). They return how many stay alive. By dtypes, and by whether thresholds are doubles.
+  // shrink_rows only where floats tell their products (narrow-inl.h). They return how many stay
+  // alive. By dtypes, and by whether thresholds are doubles.
   ThresholdKernel shrink_across[kDtypes][2];
   ThresholdKernel drop_across[kDtypes][2];
   ThresholdKernel shrink_along[kDtypes][2];
