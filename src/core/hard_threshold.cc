@@ -16,8 +16,8 @@ float next_float(double threshold) {
   return below ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
-// Blocks of one element that are their own values, and whose thresholds lie in the same order, or one
-// threshold is for all.
+// Blocks of one element that are their own values, and whose thresholds lie in the same order or are
+// one for all.
 bool are_plain_elements(const Grid &grid, const Grid &values, const GridArray &thresholds) {
   return &grid == &values && lie_alike(grid, thresholds);
 }

@@ -8,8 +8,7 @@
 namespace spk {
 namespace {
 
-// Blocks of one element, where weights and thresholds lie in the same order, or one threshold is for
-// all.
+// Blocks of one element, where thresholds lie in the order of weights or are one for all.
 void soft_threshold_elements(Call &call, const Grid &grid, const GridArray &thresholds,
                              const SoftOptions &options, Tally *tally) {
   assert(options.threshold_scale == 1.0);  // the root of the block size

@@ -77,7 +77,7 @@ void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block,
 // All leaves of a block, one after the other.
 void gather_block(const Kernels &kernels, const Grid &grid, const Extents &block, double *out);
 
-// Single elements in the order of memory, whatever the order of the grid: operand 0 is read, operand 1
+// Single elements in the order of memory, whatever that of the grid: operand 0 is read, operand 1
 // written.
 Nest element_nest(const Grid &grid);
 // Are blocks single elements that lie in memory as the entries of `array` do, so that both can be

@@ -133,8 +133,8 @@ template <int64_t kCount, class P, class T>
 inline constexpr bool kInFloats =
     kPicksFloats<P, T> &&std::is_same_v<T, Bf16> &&kCount % kNarrow == 0;
 
-// kNarrow elements with a double each, in floats. Returns false, and has stored nothing, if those do
-// not tell.
+// kNarrow elements with a double each, in floats. Returns false if those do not tell, and has then
+// stored nothing.
 template <class P, class T>
 HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
   VN factors;

@@ -1,6 +1,6 @@
 // Thresholding of blocks of one contiguous row each: while a group of rows is written, the next one
-// is read, so that memory is busy both ways all the time. Rows that stay as they are are not written
-// in place, but for 16-bit ones of hard thresholds.
+// is read, so that memory is busy both ways all the time. Rows that stay as they are, but for 16-bit
+// ones of hard thresholds, are not written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>

@@ -73,7 +73,7 @@ class TilesInTurn {
 
  private:
   // Of what is read next, in the order of reading. The same row some turns further on would be as
-  // far, but took longer by up to a fifth: of rows a power of two apart caches hold few, and what is
+  // far, but took up to a fifth longer: of rows a power of two apart caches hold few, and what is
   // asked for too early drives out what is being worked on.
   static constexpr int64_t kBytesAhead = 3072;  // measured
   static constexpr bool kAnyLength = kLength == 0;

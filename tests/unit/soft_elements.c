@@ -260,7 +260,7 @@ static void one_threshold_in_any_order_of_memory(void **state) {
   }
 }
 
-/* So many that they are several runs: 1, 2, 3, ... in columns, from the last element of memory on. */
+/* So many that they are several runs: 1, 2, 3, ... in columns, from the end of memory on. */
 static void many_elements_in_columns_backwards(void **state) {
   (void)state;
   enum { kMany = 300 * 200 };
