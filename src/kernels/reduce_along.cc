@@ -219,7 +219,8 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
 inline constexpr int64_t kAheadInRows = 3072;
 
 // Blocks of one short row each, kN at a time, folded at once while their sums are in registers.
-// Returns how many blocks have been reduced. What comes next is `next_box` bytes from x, or is 0.
+// Returns how many blocks have been reduced. What is reduced after them begins `next_box` bytes from
+// x; 0: none is known.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
                                       const std::byte *x, int64_t first, int64_t next_box) {
