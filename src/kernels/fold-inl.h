@@ -120,31 +120,49 @@ struct AskAlong {
   }
 };
 
+// The four sets of lanes of a long row.
+template <class Op>
+struct LongLanes {
+  Lanes<Op> set[4];
+
+  HWY_INLINE LongLanes() {}  // NOLINT(modernize-use-equals-default): as in Lanes
+
+  // Adds a step.
+  template <class T>
+  HWY_INLINE void Add(const T *x, V with) {
+    for (int64_t k = 0; k < 4; ++k) set[k].Add(x + k * kLanes, with);
+  }
+  // Joins all steps, after which the first two sets are left.
+  HWY_INLINE void JoinSteps() {
+    set[0].Join(set[2]);
+    set[1].Join(set[3]);
+  }
+  // Adds elements [e, n) of a row of n >= kLanes, less than a step, and joins all.
+  template <class T>
+  HWY_INLINE Lanes<Op> Finish(const T *x, int64_t e, int64_t n, const Tail<Op> &tail, V with) {
+    for (; e + kLanes <= n; e += kLanes) set[0].Add(x + e, with);
+    if (e < n) tail.Add(x + n, with, &set[1]);
+    set[0].Join(set[1]);
+    return set[0];
+  }
+};
+
 // Adds a row of n >= kLanes elements. Calls between(e) after each step, which began at element e.
 // `kWhole`: the row is whole steps.
 template <bool kWhole, class Op, class T, class Fn>
 HWY_INLINE void AddLong(const T *x, int64_t n, const Tail<Op> &tail, V with, Lanes<Op> *lanes,
                         const Fn &between) {
-  Lanes<Op> second;
+  LongLanes<Op> sums;
+  sums.set[0] = *lanes;
   int64_t e = 0;
   if (kWhole || n >= kLongStep) {
-    Lanes<Op> third;
-    Lanes<Op> fourth;
     for (; e + kLongStep <= n; e += kLongStep) {
-      lanes->Add(x + e, with);
-      second.Add(x + e + kLanes, with);
-      third.Add(x + e + 2 * kLanes, with);
-      fourth.Add(x + e + 3 * kLanes, with);
+      sums.Add(x + e, with);
       between(e);
     }
-    lanes->Join(third);
-    second.Join(fourth);
+    sums.JoinSteps();
   }
-  if constexpr (!kWhole) {
-    for (; e + kLanes <= n; e += kLanes) lanes->Add(x + e, with);
-    if (e < n) tail.Add(x + n, with, &second);
-  }
-  lanes->Join(second);
+  *lanes = sums.Finish(x, kWhole ? n : e, n, tail, with);
 }
 
 // Folds the lanes of kN blocks at once, a lane of the result each: neighbours, then pairs, then

@@ -235,6 +235,25 @@ HWY_INLINE void StoreResults(const ReduceArgs &args, const Accumulator<Op> &resu
   }
 }
 
+// The same of kN blocks that are `apart` blocks from each other.
+template <class Op>
+HWY_INLINE void StoreApart(const ReduceArgs &args, const Accumulator<Op> &results, int64_t at,
+                           int64_t apart) {
+  const auto store = [&](auto d, auto part, hn::TFromD<decltype(d)> *to) HWY_ATTR {
+    HWY_ALIGN hn::TFromD<decltype(d)> some[kN];
+    hn::Store(part, d, some);
+    for (int64_t i = 0; i < kN; ++i) to[at + i * apart] = some[i];
+  };
+  if constexpr (Op::kCompensated) {
+    store(D(), results.sum, args.sum);
+    store(D(), results.error, args.error);
+  } else if (args.floats) {
+    store(DF(), ToFloat(results.sum), args.floats);
+  } else {
+    store(D(), results.sum, args.sum);
+  }
+}
+
 // Calls fn(Op()) for every kind.
 template <class Fn>
 void ForEachReduction(Fn fn) {

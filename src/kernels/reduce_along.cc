@@ -142,28 +142,39 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
   FinishBlocks(args, blocks, count, first);
 }
 
-// Are rows so long that what is read soon is better asked for while one is read than before it?
-// Many requests at once leave processors no room for loads. Rows of 16-bit numbers are few lines.
+// Of neighbours that lie side by side, so many bytes of each row in turn are read fastest if nothing
+// is asked for.
+inline constexpr int64_t kPiece = 128;
 template <RowKind kRow, class T>
-inline constexpr bool kAsksAlong = is_long(kRow) && sizeof(T) >= sizeof(float);
+inline constexpr bool kMayBePieces = is_long(kRow) ||
+                                     (kRow == RowKind::kTwo && 2 * kLanes * sizeof(T) >= kPiece);
 
-// Rows [begin, end) of `count` <= kN blocks, row by row: neighbours are read together.
+// Rows [begin, end) of `count` <= kN blocks: block by block where rows are such pieces, else row by
+// row, several blocks together.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t first, int64_t count, int64_t begin,
                                     int64_t end, Lanes<Op> *lanes) {
-  const int64_t bytes = count * args.inner.step;
-  // Where rows are not short, what the blocks behind these have is far enough.
-  const int64_t ahead = is_long(kRow) ? bytes : BytesAheadInRow(args);
-  const Stages along = kAsksAlong<kRow, T> ? Stages{ahead, 0} : Stages{0, 0};
+  const int64_t step = args.inner.step;
+  const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
+  if (kMayBePieces<kRow, T> && row_bytes >= kPiece && step == row_bytes) {
+    for (int64_t i = 0; i < count; ++i, x += step) {
+      const V with = WithFor<Op>(args, first + i);
+      for (int64_t r = begin; r < end; ++r) {
+        const T *row = reinterpret_cast<const T *>(x + args.row[r]);
+        AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
+      }
+    }
+    return;
+  }
+  const int64_t ahead = BytesAheadInRow(args);
   V with[kN];
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
-    if constexpr (!kAsksAlong<kRow, T>) PrefetchRow(row + ahead, bytes);
-    for (int64_t i = 0; i < count; ++i) {
-      const T *elements = reinterpret_cast<const T *>(row + i * args.inner.step);
-      AddRow<kRow>(elements, args, tail, with[i], along, &lanes[i]);
+    PrefetchRow(row + ahead, count * step);
+    for (int64_t i = 0; i < count; ++i, row += step) {
+      AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
   }
 }
@@ -215,45 +226,154 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
+// Rows of at least so many elements are read in pieces of a KiB.
+inline constexpr int64_t kLeastInPieces = 512;
+template <class T>
+inline constexpr int64_t kPieceOf = 1024 / sizeof(T);
+
+// The lanes of kN long rows, `bytes` and `apart` blocks from one to the next, read piece by piece in
+// turn.
+template <class Op, class T>
+HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                            int64_t bytes, int64_t first, int64_t apart, Lanes<Op> *lanes) {
+  const auto row = [&](int64_t i) HWY_ATTR { return reinterpret_cast<const T *>(x + i * bytes); };
+  const auto with = [&](int64_t i) HWY_ATTR { return WithFor<Op>(args, first + i * apart); };
+  const int64_t in_steps = args.n / kLongStep * kLongStep;
+  LongLanes<Op> sums[kN];
+  for (int64_t e = 0; e < in_steps; e += kPieceOf<T>) {
+    const int64_t end = HWY_MIN(e + kPieceOf<T>, in_steps);
+    for (int64_t i = 0; i < kN; ++i) {
+      LongLanes<Op> own = sums[i];  // in registers
+      for (int64_t k = e; k < end; k += kLongStep) own.Add(row(i) + k, with(i));
+      sums[i] = own;
+    }
+  }
+  for (int64_t i = 0; i < kN; ++i) {
+    sums[i].JoinSteps();
+    lanes[i] = sums[i].Finish(row(i), in_steps, args.n, tail, with(i));
+  }
+}
+
+// The results of kN blocks of one row each, `apart` blocks from one to the next, of which the first is
+// number `first` and begins at x.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE Accumulator<Op> ReduceGroup(const ReduceArgs &args, const Tail<Op> &tail,
+                                       const std::byte *x, int64_t step, int64_t first,
+                                       int64_t apart, Stages ahead) {
+  Lanes<Op> lanes[kN];
+  if constexpr (kRow == RowKind::kLong) {
+    AddInPieces<Op, T>(args, tail, x, apart * step, first, apart, lanes);
+  } else {
+    for (int64_t i = 0; i < kN; ++i) {
+      const T *row = reinterpret_cast<const T *>(x + i * apart * step);
+      Lanes<Op> own;
+      AddRow<kRow>(row, args, tail, WithFor<Op>(args, first + i * apart), ahead, &own);
+      lanes[i] = own;
+    }
+  }
+  Accumulator<Op> out = Fold(lanes);
+  TakeRoot(args, &out);
+  return out;
+}
+
 // How many bytes ahead, in the order of reading, rows that lie apart are asked for; measured.
 inline constexpr int64_t kAheadInRows = 3072;
 
-// Blocks of one short row each, kN at a time, folded at once while their sums are in registers.
-// Returns how many blocks have been reduced. What is reduced after them begins `next_box` bytes from
-// x; 0: none is known.
+// Blocks of one short row each that lie apart, kN at a time. Returns how many have been reduced. What
+// is reduced after them begins `next_box` bytes from x; 0: none is known.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                                   int64_t first, int64_t next_box) {
+  const int64_t step = args.inner.step;
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const int64_t blocks_ahead = HWY_MIN(HWY_MAX(1, kAheadInRows / bytes), args.inner.count);
+  int64_t block = 0;
+  for (; block + kN <= args.inner.count; block += kN, x += kN * step) {
+    const int64_t ahead = BytesAhead(args.inner, block, blocks_ahead, next_box);
+    for (int64_t i = 0; i < kN; ++i) PrefetchRow(x + i * step + ahead, bytes);
+    const auto results =
+        ReduceGroup<kRow, Op, T>(args, tail, x, step, first + block, 1, kNothingAhead);
+    StoreResults(args, results, first + block, kN);
+  }
+  return block;
+}
+
+// Memory gives more to several streams than to one, however far that is asked for ahead: blocks with
+// nothing between them are read at several places of their box in turn, a little at each. Not those of
+// numbers that take long to compute with: they lose more by what comes late.
+template <class T>
+inline constexpr bool kReadsInTurn = std::is_same_v<T, float>;
+
+// So many bytes are at a place at least.
+inline constexpr int64_t kLeastAtPlace = 8192;
+
+// Blocks of one short row each, a group at each of kPlaces places in turn. Returns how many.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
+                                      const std::byte *x, int64_t step, int64_t first) {
+  constexpr int64_t kPlaces = 4;
+  const int64_t at_place = args.inner.count / (kPlaces * kN) * kN;
+  if (at_place * step < kLeastAtPlace) return 0;
+  for (int64_t block = 0; block < at_place; block += kN) {
+    for (int64_t at = block; at < kPlaces * at_place; at += at_place) {
+      const auto results =
+          ReduceGroup<kRow, Op, T>(args, tail, x + at * step, step, first + at, 1, kNothingAhead);
+      StoreResults(args, results, first + at, kN);
+    }
+  }
+  return kPlaces * at_place;
+}
+
+// The same of rows that are not so short: a group is a row of each of kN places.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
+                                    const std::byte *x, int64_t step, int64_t first) {
+  const int64_t at_place = args.inner.count / kN;
+  if (at_place * HWY_MAX(step, -step) < kLeastAtPlace) return 0;
+  for (int64_t block = 0; block < at_place; ++block) {
+    const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step, first + block,
+                                                  at_place, kNothingAhead);
+    StoreApart(args, results, first + block, at_place);
+  }
+  return kN * at_place;
+}
+
+// The same in the order in which they lie, from block `block` on.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE int64_t ReduceInOrder(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                                 int64_t step, int64_t first, int64_t block) {
+  constexpr Stages kAhead{kFar, kNearOf<Op>};
+  for (; block + kN <= args.inner.count; block += kN) {
+    const std::byte *group = x + block * step;
+    if constexpr (kRow != RowKind::kWhole) ask_ahead(group, kN * step, kAhead);
+    const auto results =
+        ReduceGroup<kRow, Op, T>(args, tail, group, step, first + block, 1, kAhead);
+    StoreResults(args, results, first + block, kN);
+  }
+  return block;
+}
+
+// Blocks of one short row each, as many as fill groups; returns how many.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &given_tail,
                                       const std::byte *x, int64_t first, int64_t next_box) {
   const ReduceArgs args = given;  // copies that no store can change, as far as compilers know
   const Tail<Op> tail = given_tail;
-  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  constexpr bool kIsKernel = kRow == RowKind::kKernels;
-  const int64_t step = kIsKernel ? kKernel * kSize : args.inner.step;
-  const int64_t bytes = kN * step;
-  const int64_t row_bytes = kIsKernel ? kKernel * kSize : args.n * kSize;
-  const bool is_stream = step == row_bytes;
-  Stages ahead{kFar, is_stream ? kNearOf<Op> : 0};
-  const int64_t blocks_ahead = HWY_MIN(HWY_MAX(1, kAheadInRows / row_bytes), args.inner.count);
   x += args.row[0];
-  int64_t block = 0;
-  for (; block + kN <= args.inner.count; block += kN, x += bytes) {
-    if (!is_stream) ahead.far = BytesAhead(args.inner, block, blocks_ahead, next_box);
-    if constexpr (kRow != RowKind::kWhole) {
-      if (is_stream) ask_ahead(x, bytes, ahead);
-      for (int64_t i = 0; !is_stream && i < kN; ++i) {
-        PrefetchRow(x + i * step + ahead.far, row_bytes);
-      }
-    }
-    Lanes<Op> lanes[kN];
-    for (int64_t i = 0; i < kN; ++i) {
-      const V with = WithFor<Op>(args, first + block + i);
-      Lanes<Op> own;
-      AddRow<kRow>(reinterpret_cast<const T *>(x + i * step), args, tail, with, ahead, &own);
-      lanes[i] = own;
-    }
-    FinishBlocks(args, lanes, kN, first + block);
+  const int64_t row =
+      static_cast<int64_t>(sizeof(T)) * (kRow == RowKind::kKernels ? kKernel : args.n);
+  if (args.inner.step != row) {
+    return ReduceRowsApart<kRow, Op, T>(args, tail, x, first, next_box);
   }
-  return block;
+  int64_t block = 0;
+  if constexpr (!kReadsInTurn<T>) {
+    block = 0;
+  } else if constexpr (kRow == RowKind::kWhole) {
+    block = ReduceRowsInTurn<kRow, Op, T>(args, tail, x, row, first);
+  } else {
+    block = ReduceGroupsInTurn<kRow, Op, T>(args, tail, x, row, first);
+  }
+  return ReduceInOrder<kRow, Op, T>(args, tail, x, row, first, block);
 }
 
 template <RowKind kRow, class T, class Op>
@@ -278,6 +398,10 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     } else if constexpr (kRow == RowKind::kInTiles) {
       ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, 0);
       continue;
+    } else if constexpr (kRow == RowKind::kLong) {
+      if (sizeof(T) >= sizeof(float) && args.rows == 1 && args.n >= kLeastInPieces) {
+        b = ReduceRowsInTurn<kRow, Op, T>(args, tail, x + args.row[0], args.inner.step, first);
+      }
     }
     for (; b < args.inner.count; b += kLanes) {
       const int64_t count = HWY_MIN(args.inner.count - b, kLanes);

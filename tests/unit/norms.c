@@ -309,20 +309,21 @@ static void more_blocks_than_one_box_holds(void **state) {
 }
 
 /* Blocks whose sums of squares leave the range of double, among others that do not. */
-static void each_f64_block_has_its_own_scale(void **state) {
-  (void)state;
-  enum { kBlocks = 2098 };
-  static double x[kBlocks][2];
+/* Norms of two elements, the first and the last of rows that are else 0. */
+static void check_scales(int wide) {
+  enum { kBlocks = 2098, kMostWide = 1000 };
+  static double x[kBlocks * kMostWide];
   static double norms[kBlocks];
-  for (int b = 0; b < kBlocks; ++b) {
-    const double unit = two_to(b - 1074);
-    x[b][0] = 3 * unit;
-    x[b][1] = b < kBlocks - 3 ? -4 * unit : 0;
+  memset(x, 0, sizeof x);
+  for (int64_t b = 0; b < kBlocks; ++b) {
+    const double unit = two_to((int)b - 1074);
+    x[b * wide] = b == 11 ? -INFINITY : 3 * unit;
+    x[b * wide + wide - 1] = b == 7 ? NAN : b < kBlocks - 3 ? -4 * unit : 0;
   }
-  x[7][1] = NAN;
-  x[11][0] = -INFINITY;
-  const spk_buffer leaf = {x, 2 * kBlocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
-  spk_block *block = blocks_of(SPK_F64, "(2098,2)", DIMS(1, 2));
+  const spk_buffer leaf = {x, (int64_t)kBlocks * wide, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", kBlocks, wide);
+  spk_block *block = blocks_of(SPK_F64, text, DIMS(1, wide));
   assert_ok(spk_block_norms(NULL, block, &leaf, 1, 2.0, &F64(norms)));
   for (int b = 0; b < kBlocks; ++b) {
     const double unit = two_to(b - 1074);
@@ -332,6 +333,14 @@ static void each_f64_block_has_its_own_scale(void **state) {
     assert_f64(norms + b, want);
   }
   spk_block_release(block);
+}
+
+static void each_f64_block_has_its_own_scale(void **state) {
+  (void)state;
+  check_scales(2);
+  check_scales(16);
+  check_scales(100);
+  check_scales(1000);
 }
 
 /* Blocks whose rows of a few elements lie beside those of the next block, with a gap after each row
@@ -533,6 +542,58 @@ static void the_largest_magnitude_may_be_anywhere(void **state) {
         check_places(kinds[k].dtype, high, wides[w], NAN, INFINITY);
         check_places(kinds[k].dtype, high, wides[w], -kinds[k].least, 0);
       }
+    }
+  }
+}
+
+/* Many blocks of one row each, `gap` elements apart, have the norms that three of them have alone:
+ * more than a near cache holds are read at several places in turn. */
+static void check_rows(int32_t dtype, int wide, int gap, double p) {
+  enum { kElements = 1100000, kFew = 3, kWindows = 300 };
+  static double doubles[kElements];
+  static uint64_t x[kElements];
+  static uint64_t all[kElements / 8];
+  const int64_t pitch = wide + gap;
+  const int64_t rows = kElements / pitch;
+  for (int64_t i = 0; i < kElements; ++i) {
+    const uint64_t seed = (uint64_t)i * 2654435761u;
+    doubles[i] = ldexp(1 + (double)(seed >> 9 & 1023) / 1024, (int)(seed >> 20 & 15) - 8);
+  }
+  store_numbers(doubles, kElements, dtype, x);
+  const int32_t of_norms = dtype == SPK_F64 ? SPK_F64 : SPK_F32;
+  const int64_t size = size_of(of_norms);
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", (int)rows, wide, (int)pitch);
+  spk_block *many = blocks_of(dtype, text, DIMS(1, wide));
+  const spk_buffer leaf = {x, kElements, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer out = {all, rows, of_norms, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, many, &leaf, 1, p, &out));
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kFew, wide, (int)pitch);
+  spk_block *few = blocks_of(dtype, text, DIMS(1, wide));
+  for (int64_t row = 0; row + kFew <= rows; row += 1 + rows / kWindows) {
+    uint64_t alone[kFew];
+    const int64_t first = row * pitch;
+    const spk_buffer part = {(char *)x + first * size_of(dtype), kElements - first, dtype,
+                             SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer to = {alone, kFew, of_norms, SPK_LAYOUT_VIEW, NULL};
+    assert_ok(spk_block_norms(NULL, few, &part, 1, p, &to));
+    if (memcmp(alone, (const char *)all + row * size, (size_t)(kFew * size)) == 0) continue;
+    fail_msg("dtype %d, rows of %d, p %g: those from %d on have other norms", dtype, wide, p,
+             (int)row);
+  }
+  spk_block_release(few);
+  spk_block_release(many);
+}
+
+static void norms_of_many_rows_are_those_of_few(void **state) {
+  (void)state;
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  const int wides[] = {8, 9, 12, 16, 24, 32, 64, 100, 256, 300, 512, 1000, 3000};
+  const double p[] = {0, 1, 2, INFINITY};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    for (int w = 0; w < COUNT(wides); ++w) {
+      for (int gap = 0; gap <= 5; gap += 5) check_rows(dtypes[d], wides[w], gap, p[(d + w) % 4]);
+      if (dtypes[d] == SPK_F32) check_rows(SPK_F32, wides[w], 0, 2);
     }
   }
 }
@@ -908,6 +969,7 @@ int main(void) {
       TEST(few_elements_are_added_in_order),
       TEST(more_blocks_than_one_box_holds),
       TEST(tiles_of_any_width_and_number),
+      TEST(norms_of_many_rows_are_those_of_few),
       TEST(the_largest_magnitude_may_be_anywhere),
       TEST(the_largest_magnitude_of_elements_apart),
       TEST(the_largest_magnitude_may_be_subnormal),
