@@ -47,6 +47,10 @@ class RowsAhead {
   bool is_wanted_;
 };
 
+// Rows of doubles are read faster if nothing is asked for: measured.
+template <class T>
+inline constexpr bool kAsksForRows = sizeof(T) < sizeof(double);
+
 // Rows of one register of `count` <= kN blocks, or of kCount full ones, added to what earlier rows
 // have left.
 template <int64_t kCount, class T, class Op>
@@ -65,7 +69,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (of.row > 0) acc[k].sum = LoadDoubles(args.sum + at, count);
   }
   for (int64_t r = 0; r < of.rows; ++r) {
-    ahead.Ask(x, r);
+    if constexpr (kAsksForRows<T>) ahead.Ask(x, r);
     const T *row = reinterpret_cast<const T *>(x + args.row[of.row + r]);
     for (int64_t k = 0; k < kCount; ++k) {
       acc[k].Add(LoadSome(row + k * kN * step, step, count), with[k]);

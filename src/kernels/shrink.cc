@@ -63,17 +63,27 @@ void KeepBytes(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep) {
   for (; i < n; ++i) keep[i] = static_cast<uint8_t>((mask[i] != 0) != invert);
 }
 
+// Reads at several places in turn, a line at each: memory gives more to several streams than to one.
 template <class T>
 bool AllAtLeast(const void *numbers, int64_t n, double least) {
+  constexpr int64_t kPlaces = 4;
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto *number = static_cast<const T *>(numbers);
   const auto limit = hn::Set(d, static_cast<T>(least));
   auto refused = hn::MaskFromVec(hn::Zero(d));  // without a branch: they may be as many as weights
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    refused = hn::Or(refused, hn::Not(hn::Ge(hn::LoadU(d, number + i), limit)));
+  const auto check = [&](int64_t at) HWY_ATTR {
+    refused = hn::Or(refused, hn::Not(hn::Ge(hn::LoadU(d, number + at), limit)));
+  };
+  const int64_t at_place = n / (kPlaces * kLine) * kLine;
+  for (int64_t line = 0; line < at_place; line += kLine) {
+    for (int64_t at = line; at < kPlaces * at_place; at += at_place) {
+      for (int64_t k = 0; k < kLine; k += lanes) check(at + k);
+    }
   }
+  int64_t i = kPlaces * at_place;
+  for (; i + lanes <= n; i += lanes) check(i);
   bool rest = false;
   for (; i < n; ++i) rest |= !(number[i] >= static_cast<T>(least));
   return hn::AllFalse(d, refused) && !rest;

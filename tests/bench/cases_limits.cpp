@@ -48,6 +48,32 @@ Trial reading(const Setting &setting, int64_t numel) {
                      [setting, numel] { read_in_pieces(setting, setting.pool.work(), numel); });
 }
 
+// The same at four places in turn, a few lines at each: memory gives more to several streams.
+void read_in_turn(const std::byte *x, int64_t bytes) {
+  constexpr int64_t kPlaces = 4;
+  constexpr int64_t kAtPlace = int64_t{32} << 10;
+  constexpr int64_t kBox = kPlaces * kAtPlace;
+  constexpr int64_t kPiece = 512;
+  static std::atomic<uint64_t> seen;
+  int64_t at = 0;
+  for (; at + kBox <= bytes; at += kBox) {
+    for (int64_t i = 0; i < kAtPlace; i += kPiece) {
+      seen += read_rows(x + at + i, kPlaces, kAtPlace, kPiece);
+    }
+  }
+  seen += read_all(x + at, bytes - at);
+}
+
+Trial reading_in_turn(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  return limit_trial(setting, numel, 1, [setting, numel, size] {
+    const auto *x = static_cast<const std::byte *>(setting.pool.work());
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      read_in_turn(x + begin * size, (end - begin) * size);
+    });
+  });
+}
+
 const Sweep &sweep_of(const Setting &setting, int64_t numel, bool by_another) {
   return setting.sweeps.fastest(setting.pool, setting.execution, numel * setting.pool.dtype().size,
                                 by_another);
@@ -103,6 +129,26 @@ Trial reading_half_and_sweeping_by_it(const Setting &setting, int64_t numel) {
     for_pieces(setting.execution, half, [&](int64_t begin, int64_t end) {
       loop(x + begin * size, h + begin * size, 1, end - begin);
       loop(x + (half + begin) * size, nullptr, kFactor, end - begin);
+    });
+  });
+}
+
+// As thresholds of 3 x 3 kernels do, one for nine elements: of f32 and f64, a ninth of the bytes.
+Trial reading_ninth_and_sweeping_by_it(const Setting &setting, int64_t numel) {
+  constexpr int64_t kGrain = 64;
+  constexpr int64_t kKernel = 9;
+  const int64_t grains = numel / (kKernel * kGrain);
+  const int64_t size = setting.pool.dtype().size;
+  const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
+  setting.pool.conditioners();  // made before it is timed
+  return limit_trial(setting, numel, 3, [setting, grains, size, loop] {
+    auto *x = static_cast<std::byte *>(setting.pool.work());
+    const auto *h = static_cast<const std::byte *>(setting.pool.conditioners());
+    read_in_pieces(setting, h, grains * kGrain);
+    for_each_in_pieces(setting, grains, [&](int64_t grain) {
+      std::byte *kernels = x + grain * kKernel * kGrain * size;
+      loop(kernels, h + grain * kGrain * size, 1, kGrain);
+      loop(kernels + kGrain * size, nullptr, kFactor, (kKernel - 1) * kGrain);
     });
   });
 }
@@ -262,6 +308,11 @@ std::vector<Case> limit_cases() {
   const LayoutFamily &convolutions = layout_family("conv kernels");
   add("contiguous", matrices);
   add("convolution", convolutions);
+  cases.push_back(limit("reading alone", "at four places", matrices, reading_in_turn));
+  cases.push_back(
+      limit("reading alone", "convolution, at four places", convolutions, reading_in_turn));
+  cases.push_back(limit("reading a ninth of h, then x *= it", "convolution", convolutions,
+                        reading_ninth_and_sweeping_by_it));
   cases.push_back(limit("reading half of h, then x *= it", "contiguous", matrices,
                         reading_half_and_sweeping_by_it));
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
