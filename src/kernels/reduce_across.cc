@@ -69,7 +69,9 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (of.row > 0) acc[k].sum = LoadDoubles(args.sum + at, count);
   }
   for (int64_t r = 0; r < of.rows; ++r) {
-    if constexpr (kAsksForRows<T>) ahead.Ask(x, r);
+    for (int64_t k = 0; kAsksForRows<T> && k < kCount * kN; k += kLineOf<T>) {
+      ahead.Ask(x + k * step * static_cast<int64_t>(sizeof(T)), r);
+    }
     const T *row = reinterpret_cast<const T *>(x + args.row[of.row + r]);
     for (int64_t k = 0; k < kCount; ++k) {
       acc[k].Add(LoadSome(row + k * kN * step, step, count), with[k]);
@@ -93,9 +95,9 @@ HWY_NOINLINE void AddRegister(const ReduceArgs &args, const std::byte *x, int64_
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t first) {
   const int64_t step = kContiguous ? 1 : args.inner.step / static_cast<int64_t>(sizeof(T));
-  // As many registers as a cache line of a row fills, unless their sums would take all there are.
-  constexpr int64_t kMost = Op::kCompensated ? 2 : 4;
-  constexpr int64_t kSideBySide = HWY_MIN(kMost, kLineOf<T> / kN);
+  // As many registers as two cache lines of a row fill, unless their sums would take all there are.
+  constexpr int64_t kMost = Op::kCompensated ? 2 : 8;
+  constexpr int64_t kSideBySide = HWY_MIN(kMost, 2 * kLineOf<T> / kN);
   const int64_t bytes = kRowsAtOnce * args.inner.count * static_cast<int64_t>(sizeof(T));
   const int64_t rows_ahead = kRowsAtOnce * HWY_MAX(1, 2 * kReadAhead / bytes);
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
