@@ -104,7 +104,7 @@ struct Tail {
 // Elements of a long row that are added in one go: to four sets of lanes in turn, which hides
 // latency and fixes the order of sums for every target.
 inline constexpr int64_t kLongStep = 4 * kLanes;
-// Rows of more elements are not worth taking in groups of kN.
+// Rows of more elements are not worth taking whole in groups of kN.
 inline constexpr int64_t kMostInGroup = 256;
 
 // Asks ahead for each step of a long row; with 0 not at all: for rows that are in caches as often
@@ -119,6 +119,9 @@ struct AskAlong {
     if (ahead.far != 0) ask_ahead(x + first, elements, ahead);
   }
 };
+
+// For AskAlong: ask for nothing.
+inline constexpr Stages kNothingAhead{0, 0};
 
 // The four sets of lanes of a long row.
 template <class Op>

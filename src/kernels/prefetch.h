@@ -28,7 +28,6 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
 struct Stages {
   int64_t far, near;
 };
-inline constexpr Stages kNothingAhead{0, 0};
 inline constexpr int64_t kNear = 1024;
 inline constexpr Stages kStream{kFar, kNear};
 

@@ -235,7 +235,8 @@ HWY_INLINE void StoreResults(const ReduceArgs &args, const Accumulator<Op> &resu
   }
 }
 
-// The same of kN blocks that are `apart` blocks from each other.
+// The same of kN blocks that are `apart` blocks from each other. Never past the caches: results
+// that lie apart are no whole lines, and few beside what is read for them.
 template <class Op>
 HWY_INLINE void StoreApart(const ReduceArgs &args, const Accumulator<Op> &results, int64_t at,
                            int64_t apart) {

@@ -69,8 +69,9 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     if (of.row > 0) acc[k].sum = LoadDoubles(args.sum + at, count);
   }
   for (int64_t r = 0; r < of.rows; ++r) {
-    for (int64_t k = 0; kAsksForRows<T> && k < kCount * kN; k += kLineOf<T>) {
-      ahead.Ask(x + k * step * static_cast<int64_t>(sizeof(T)), r);
+    if constexpr (kAsksForRows<T>) {
+      ahead.Ask(x, r);
+      if (kCount * kN > kLineOf<T> && step == 1) ahead.Ask(x + 64, r);
     }
     const T *row = reinterpret_cast<const T *>(x + args.row[of.row + r]);
     for (int64_t k = 0; k < kCount; ++k) {
@@ -91,11 +92,23 @@ HWY_NOINLINE void AddRegister(const ReduceArgs &args, const std::byte *x, int64_
   AddRows<1, T, Op>(args, x, step, count, of, ahead);
 }
 
+// Blocks from number j on, kCount registers of them at a time; returns how far.
+template <int64_t kCount, class T, class Op>
+HWY_INLINE int64_t AddSideBySide(const ReduceArgs &args, const std::byte *x, int64_t step,
+                                 int64_t first, int64_t j, RowsOfBlocks of,
+                                 const RowsAhead &ahead) {
+  for (; j + kCount * kN <= args.inner.count; j += kCount * kN) {
+    of.at = first + j;
+    AddRows<kCount, T, Op>(args, x + j * args.inner.step, step, kN, of, ahead);
+  }
+  return j;
+}
+
 // One box, some registers of neighbours at a time. kContiguous: nothing is between them.
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_t first) {
   const int64_t step = kContiguous ? 1 : args.inner.step / static_cast<int64_t>(sizeof(T));
-  // As many registers as two cache lines of a row fill, unless their sums would take all there are.
+  // As many registers as two cache lines of a row fill, or as sums leave room for.
   constexpr int64_t kMost = Op::kCompensated ? 2 : 8;
   constexpr int64_t kSideBySide = HWY_MIN(kMost, 2 * kLineOf<T> / kN);
   const int64_t bytes = kRowsAtOnce * args.inner.count * static_cast<int64_t>(sizeof(T));
@@ -105,10 +118,11 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
     const RowsAhead ahead(args, row, rows, rows_ahead);
     int64_t j = 0;
     if constexpr (kIsCommon<T, Op>) {
-      constexpr int64_t kBlocks = kSideBySide * kN;
-      for (; j + kBlocks <= args.inner.count; j += kBlocks) {
-        AddRows<kSideBySide, T, Op>(args, x + j * args.inner.step, step, kN, {row, rows, first + j},
-                                    ahead);
+      const RowsOfBlocks of{row, rows, 0};
+      j = AddSideBySide<kSideBySide, T, Op>(args, x, step, first, j, of, ahead);
+      // What is left may be all there is.
+      if constexpr (kSideBySide > 2) {
+        j = AddSideBySide<kSideBySide / 2, T, Op>(args, x, step, first, j, of, ahead);
       }
     }
     for (; j + kN <= args.inner.count; j += kN) {

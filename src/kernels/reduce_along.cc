@@ -89,8 +89,8 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   if (bytes % kLine != 0) prefetch_far(row, bytes - 1);  // it may begin anywhere in a line
 }
 
-// The second stage in a stream. Loops that have next to nothing to do are there as soon as memory is:
-// they ask for what they are about to read, which costs little.
+// The second stage in a stream. Loops that have next to nothing to do are there as soon as memory
+// is: they ask for what they are about to read, which costs little.
 template <class Op>
 inline constexpr int64_t kNearOf = kIsLargest<Op> ? 0 : kNear;
 
@@ -123,15 +123,20 @@ HWY_INLINE int64_t BytesAheadInRow(const ReduceArgs &args) {
   return HWY_MAX(kN * args.inner.step / 2, HWY_MAX(kReadAhead / args.rows, kLeast));
 }
 
+template <class Op>
+HWY_INLINE Accumulator<Op> ResultsOf(const ReduceArgs &args, const Lanes<Op> *blocks) {
+  Accumulator<Op> results = Fold(blocks);
+  TakeRoot(args, &results);
+  return results;
+}
+
 // Writes the results of `count` blocks, of which the first is number `first`; `blocks` is filled up
 // to a multiple of kN.
 template <class Op>
 HWY_INLINE void FinishBlocks(const ReduceArgs &args, const Lanes<Op> *blocks, int64_t count,
                              int64_t first) {
   for (int64_t b = 0; b < count; b += kN) {
-    Accumulator<Op> out = Fold(blocks + b);
-    TakeRoot(args, &out);
-    StoreResults(args, out, first + b, HWY_MIN(count - b, kN));
+    StoreResults(args, ResultsOf(args, blocks + b), first + b, HWY_MIN(count - b, kN));
   }
 }
 
@@ -142,22 +147,23 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
   FinishBlocks(args, blocks, count, first);
 }
 
-// Of neighbours that lie side by side, so many bytes of each row in turn are read fastest if nothing
-// is asked for.
-inline constexpr int64_t kPiece = 128;
+// Rows of tiles are read block by block if they have at least so many bytes, else several blocks
+// together; and nothing is asked for then, because processors fetch such pieces best by themselves.
+// Measured.
+inline constexpr int64_t kLeastByBlock = 128;
 template <RowKind kRow, class T>
-inline constexpr bool kMayBePieces = is_long(kRow) ||
-                                     (kRow == RowKind::kTwo && 2 * kLanes * sizeof(T) >= kPiece);
+inline constexpr bool kMayGoByBlock = kRow == RowKind::kInTiles ||
+                                      (kRow == RowKind::kTwo &&
+                                       2 * kLanes * sizeof(T) >= kLeastByBlock);
 
-// Rows [begin, end) of `count` <= kN blocks: block by block where rows are such pieces, else row by
-// row, several blocks together.
+// Adds rows [begin, end) of `count` <= kN neighbours.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t first, int64_t count, int64_t begin,
                                     int64_t end, Lanes<Op> *lanes) {
   const int64_t step = args.inner.step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  if (kMayBePieces<kRow, T> && row_bytes >= kPiece && step == row_bytes) {
+  if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     for (int64_t i = 0; i < count; ++i, x += step) {
       const V with = WithFor<Op>(args, first + i);
       for (int64_t r = begin; r < end; ++r) {
@@ -226,13 +232,11 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Rows of at least so many elements are read in pieces of a KiB.
-inline constexpr int64_t kLeastInPieces = 512;
+// Long rows that are read in turn are read so much at a time, a KiB: longer pieces gain less.
 template <class T>
 inline constexpr int64_t kPieceOf = 1024 / sizeof(T);
 
-// The lanes of kN long rows, `bytes` and `apart` blocks from one to the next, read piece by piece in
-// turn.
+// Adds kN long rows, `bytes` and `apart` blocks from one to the next, piece by piece in turn.
 template <class Op, class T>
 HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                             int64_t bytes, int64_t first, int64_t apart, Lanes<Op> *lanes) {
@@ -254,8 +258,8 @@ HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const 
   }
 }
 
-// The results of kN blocks of one row each, `apart` blocks from one to the next, of which the first is
-// number `first` and begins at x.
+// The results of kN blocks of one row each, `apart` blocks from one to the next; the first is
+// number `first` and begins at x. `ahead` is for rows of kWhole; others ask before.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE Accumulator<Op> ReduceGroup(const ReduceArgs &args, const Tail<Op> &tail,
                                        const std::byte *x, int64_t step, int64_t first,
@@ -271,16 +275,14 @@ HWY_INLINE Accumulator<Op> ReduceGroup(const ReduceArgs &args, const Tail<Op> &t
       lanes[i] = own;
     }
   }
-  Accumulator<Op> out = Fold(lanes);
-  TakeRoot(args, &out);
-  return out;
+  return ResultsOf(args, lanes);
 }
 
 // How many bytes ahead, in the order of reading, rows that lie apart are asked for; measured.
 inline constexpr int64_t kAheadInRows = 3072;
 
-// Blocks of one short row each that lie apart, kN at a time. Returns how many have been reduced. What
-// is reduced after them begins `next_box` bytes from x; 0: none is known.
+// Blocks of one short row each that lie apart, kN at a time. Returns how many have been reduced.
+// What is reduced after them begins `next_box` bytes from x; 0: none is known.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                    int64_t first, int64_t next_box) {
@@ -298,16 +300,21 @@ HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail,
   return block;
 }
 
-// Memory gives more to several streams than to one, however far that is asked for ahead: blocks with
-// nothing between them are read at several places of their box in turn, a little at each. Not those of
-// numbers that take long to compute with: they lose more by what comes late.
+// Memory gives more to several streams than to one, however far ahead that is asked for: rows are
+// read at several places of their box in turn, a little at each. Where they take long to compute
+// with (16-bit numbers, short rows of doubles) they are not: what comes late costs more there.
+// Measured with registers of four doubles; smaller ones would have fewer places.
 template <class T>
-inline constexpr bool kReadsInTurn = std::is_same_v<T, float>;
+inline constexpr bool kShortInTurn = std::is_same_v<T, float>;
+template <class T>
+inline constexpr bool kLongInTurn = kN >= 4 && sizeof(T) >= sizeof(float);
+inline constexpr int64_t kLeastInTurn = 512;  // elements of a long row; of shorter ones unmeasured
 
 // So many bytes are at a place at least.
 inline constexpr int64_t kLeastAtPlace = 8192;
 
-// Blocks of one short row each, a group at each of kPlaces places in turn. Returns how many.
+// Reduces blocks of one short row each with nothing between them, a group at each of kPlaces places
+// in turn. Returns how many.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
                                       const std::byte *x, int64_t step, int64_t first) {
@@ -324,12 +331,13 @@ HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &ta
   return kPlaces * at_place;
 }
 
-// The same of rows that are not so short: a group is a row of each of kN places.
+// Reduces blocks of one row each that is not so short: a group is a row at each of kN places.
+// Returns how many.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t step, int64_t first) {
   const int64_t at_place = args.inner.count / kN;
-  if (at_place * HWY_MAX(step, -step) < kLeastAtPlace) return 0;
+  if (at_place * step < kLeastAtPlace) return 0;
   for (int64_t block = 0; block < at_place; ++block) {
     const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step, first + block,
                                                   at_place, kNothingAhead);
@@ -338,7 +346,8 @@ HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail
   return kN * at_place;
 }
 
-// The same in the order in which they lie, from block `block` on.
+// Reduces blocks of one short row each with nothing between them, in the order in which they lie,
+// from block `block` on. Returns how many there are up to the last full group.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceInOrder(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                  int64_t step, int64_t first, int64_t block) {
@@ -362,15 +371,15 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
   x += args.row[0];
   const int64_t row =
       static_cast<int64_t>(sizeof(T)) * (kRow == RowKind::kKernels ? kKernel : args.n);
-  if (args.inner.step != row) {
-    return ReduceRowsApart<kRow, Op, T>(args, tail, x, first, next_box);
+  if constexpr (kRow != RowKind::kKernels) {
+    if (args.inner.step != row) {
+      return ReduceRowsApart<kRow, Op, T>(args, tail, x, first, next_box);
+    }
   }
   int64_t block = 0;
-  if constexpr (!kReadsInTurn<T>) {
-    block = 0;
-  } else if constexpr (kRow == RowKind::kWhole) {
+  if constexpr (kShortInTurn<T> && kRow == RowKind::kWhole) {
     block = ReduceRowsInTurn<kRow, Op, T>(args, tail, x, row, first);
-  } else {
+  } else if constexpr (kShortInTurn<T>) {
     block = ReduceGroupsInTurn<kRow, Op, T>(args, tail, x, row, first);
   }
   return ReduceInOrder<kRow, Op, T>(args, tail, x, row, first, block);
@@ -398,8 +407,8 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     } else if constexpr (kRow == RowKind::kInTiles) {
       ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, 0);
       continue;
-    } else if constexpr (kRow == RowKind::kLong) {
-      if (sizeof(T) >= sizeof(float) && args.rows == 1 && args.n >= kLeastInPieces) {
+    } else if constexpr (kRow == RowKind::kLong && kLongInTurn<T>) {
+      if (args.rows == 1 && args.n >= kLeastInTurn) {
         b = ReduceRowsInTurn<kRow, Op, T>(args, tail, x + args.row[0], args.inner.step, first);
       }
     }
@@ -417,8 +426,8 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   }
 }
 
-// Kinds of short rows are much code, which small registers gain little from: there, long rows will do,
-// with the same sums.
+// Kinds of short rows are much code, which small registers gain little from: there, long rows will
+// do, with the same sums.
 inline constexpr bool kHasShortRows = kN >= 4;
 
 template <class T>

@@ -63,12 +63,12 @@ void KeepBytes(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep) {
   for (; i < n; ++i) keep[i] = static_cast<uint8_t>((mask[i] != 0) != invert);
 }
 
-// Reads at several places in turn, a line at each: memory gives more to several streams than to one.
+// Reads a line at several places in turn: memory gives more to several streams than to one.
 template <class T>
 bool AllAtLeast(const void *numbers, int64_t n, double least) {
   constexpr int64_t kPlaces = 4;
   constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
-  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, kLine> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto *number = static_cast<const T *>(numbers);
   const auto limit = hn::Set(d, static_cast<T>(least));

@@ -308,10 +308,11 @@ static void more_blocks_than_one_box_holds(void **state) {
   spk_block_release(block);
 }
 
-/* Blocks whose sums of squares leave the range of double, among others that do not. */
-/* Norms of two elements, the first and the last of rows that are else 0. */
+/* Norms of two elements, the first and the last of rows that are else 0: most sums of their squares
+ * leave the range of double. */
 static void check_scales(int wide) {
   enum { kBlocks = 2098, kMostWide = 1000 };
+  assert_true(wide <= kMostWide);
   static double x[kBlocks * kMostWide];
   static double norms[kBlocks];
   memset(x, 0, sizeof x);
@@ -546,54 +547,74 @@ static void the_largest_magnitude_may_be_anywhere(void **state) {
   }
 }
 
-/* Many blocks of one row each, `gap` elements apart, have the norms that three of them have alone:
- * more than a near cache holds are read at several places in turn. */
-static void check_rows(int32_t dtype, int wide, int gap, double p) {
-  enum { kElements = 1100000, kFew = 3, kWindows = 300 };
-  static double doubles[kElements];
-  static uint64_t x[kElements];
-  static uint64_t all[kElements / 8];
-  const int64_t pitch = wide + gap;
-  const int64_t rows = kElements / pitch;
-  for (int64_t i = 0; i < kElements; ++i) {
-    const uint64_t seed = (uint64_t)i * 2654435761u;
-    doubles[i] = ldexp(1 + (double)(seed >> 9 & 1023) / 1024, (int)(seed >> 20 & 15) - 8);
+/* So many that boxes are as large as they get, in which rows are read at several places in turn. */
+enum { kManyElements = 2200000 };
+static uint64_t many_elements[kManyElements];
+
+/* An eighth of them is 0; the others have either sign, and all bits that a float has. */
+static void fill_many(int32_t dtype) {
+  static double doubles[kManyElements];
+  for (int64_t i = 0; i < kManyElements; ++i) {
+    const uint64_t seed = (uint64_t)i * 0x9e3779b97f4a7c15u;
+    const double magnitude = (double)(0x800000 + (seed >> 40 >> 1)) * 0x1p-23;
+    const double sign = seed >> 21 & 1 ? -1 : 1;
+    doubles[i] = (seed >> 36 & 7) == 0 ? 0 : sign * ldexp(magnitude, (int)(seed >> 30 & 15) - 8);
   }
-  store_numbers(doubles, kElements, dtype, x);
-  const int32_t of_norms = dtype == SPK_F64 ? SPK_F64 : SPK_F32;
-  const int64_t size = size_of(of_norms);
+  store_numbers(doubles, kManyElements, dtype, many_elements);
+}
+
+/* The norms of `rows` rows from element `first` on, `pitch` elements from one to the next. */
+static void norms_of_rows(int32_t dtype, int64_t first, int64_t rows, int wide, int64_t pitch,
+                          double p, void *norms) {
   char text[64];
-  snprintf(text, sizeof text, "(%d,%d):(%d,1)", (int)rows, wide, (int)pitch);
-  spk_block *many = blocks_of(dtype, text, DIMS(1, wide));
-  const spk_buffer leaf = {x, kElements, dtype, SPK_LAYOUT_VIEW, NULL};
-  const spk_buffer out = {all, rows, of_norms, SPK_LAYOUT_VIEW, NULL};
-  assert_ok(spk_block_norms(NULL, many, &leaf, 1, p, &out));
-  snprintf(text, sizeof text, "(%d,%d):(%d,1)", kFew, wide, (int)pitch);
-  spk_block *few = blocks_of(dtype, text, DIMS(1, wide));
-  for (int64_t row = 0; row + kFew <= rows; row += 1 + rows / kWindows) {
-    uint64_t alone[kFew];
-    const int64_t first = row * pitch;
-    const spk_buffer part = {(char *)x + first * size_of(dtype), kElements - first, dtype,
-                             SPK_LAYOUT_VIEW, NULL};
-    const spk_buffer to = {alone, kFew, of_norms, SPK_LAYOUT_VIEW, NULL};
-    assert_ok(spk_block_norms(NULL, few, &part, 1, p, &to));
-    if (memcmp(alone, (const char *)all + row * size, (size_t)(kFew * size)) == 0) continue;
-    fail_msg("dtype %d, rows of %d, p %g: those from %d on have other norms", dtype, wide, p,
-             (int)row);
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)+%d", (int)rows, wide, (int)pitch, (int)first);
+  spk_block *block = blocks_of(dtype, text, DIMS(1, wide));
+  const spk_buffer leaf = {many_elements, kManyElements, dtype, SPK_LAYOUT_VIEW, NULL};
+  const int32_t of_norms = dtype == SPK_F64 ? SPK_F64 : SPK_F32;
+  const spk_buffer out = {norms, rows, of_norms, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, p, &out));
+  spk_block_release(block);
+}
+
+/* Many rows, `gap` elements apart, have the norms that three of them have, forwards and back. */
+static void check_rows(int32_t dtype, int wide, int gap, double p) {
+  enum { kFew = 3, kWindows = 200 };
+  static uint64_t all[kManyElements / 8];
+  static uint64_t back[kManyElements / 8];
+  const int64_t size = size_of(dtype == SPK_F64 ? SPK_F64 : SPK_F32);
+  const int64_t pitch = wide + gap;
+  const int64_t rows = (kManyElements - wide) / pitch + 1;
+  norms_of_rows(dtype, 0, rows, wide, pitch, p, all);
+  norms_of_rows(dtype, (rows - 1) * pitch, rows, wide, -pitch, p, back);
+  const char *const norms = (const char *)all;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int differ =
+        memcmp(norms + row * size, (const char *)back + (rows - 1 - row) * size, (size_t)size);
+    if (differ) fail_msg("rows of %d, p %g: row %d has another norm backwards", wide, p, (int)row);
   }
-  spk_block_release(few);
-  spk_block_release(many);
+  for (int64_t row = 0; row <= rows - kFew; row += 1 + rows / kWindows) {
+    uint64_t few[kFew];
+    const int64_t first = row + rows / kWindows < rows - kFew ? row : rows - kFew;
+    norms_of_rows(dtype, first * pitch, kFew, wide, pitch, p, few);
+    if (memcmp(few, norms + first * size, (size_t)(kFew * size)) == 0) continue;
+    fail_msg("dtype %d, rows of %d, p %g: those from %d on have other norms", dtype, wide, p,
+             (int)first);
+  }
 }
 
 static void norms_of_many_rows_are_those_of_few(void **state) {
   (void)state;
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
   const int wides[] = {8, 9, 12, 16, 24, 32, 64, 100, 256, 300, 512, 1000, 3000};
-  const double p[] = {0, 1, 2, INFINITY};
+  const double p[] = {1, 2, INFINITY, 0};
   for (int d = 0; d < COUNT(dtypes); ++d) {
+    fill_many(dtypes[d]);
     for (int w = 0; w < COUNT(wides); ++w) {
-      for (int gap = 0; gap <= 5; gap += 5) check_rows(dtypes[d], wides[w], gap, p[(d + w) % 4]);
-      if (dtypes[d] == SPK_F32) check_rows(SPK_F32, wides[w], 0, 2);
+      for (int gap = 0; gap <= 5; gap += 5) {
+        for (int k = 0; k < COUNT(p); ++k) {
+          if (dtypes[d] == SPK_F32 || k == (d + w) % 4) check_rows(dtypes[d], wides[w], gap, p[k]);
+        }
+      }
     }
   }
 }

@@ -130,6 +130,44 @@ static void soft_thresholds_may_not_be_negative(void **state) {
                  scope_soft_array(&one));
 }
 
+/* One entry among others that may stay, at each place of an array that is read in several. */
+static void check_places(int32_t dtype, int count) {
+  enum { kMost = 259 };
+  uint64_t data[kMost];
+  double numbers[kMost];
+  float weights[kMost];
+  for (int i = 0; i < count; ++i) numbers[i] = i % 3;
+  for (int i = 0; i < count; ++i) weights[i] = 1;
+  char text[16];
+  snprintf(text, sizeof text, "(%d)", count);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(1));
+  const spk_buffer leaf = part(weights, count, SPK_F32);
+  const spk_buffer thresholds = part(data, count, dtype);
+  for (int i = 0; i < count; ++i) {
+    char message[64];
+    numbers[i] = i % 2 ? (double)NAN : -0.5;
+    snprintf(message, sizeof message, "thresholds[%d]: got %s, expected %s", i,
+             i % 2 ? "NaN" : "-0.5", i % 2 ? "a number" : ">= 0");
+    store_numbers(numbers, count, dtype, data);
+    assert_refused(SPK_INVALID_ARGUMENT, message,
+                   spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &thresholds, NULL, NULL));
+    for (int k = 0; k < count; ++k) assert_true(weights[k] == 1);
+    numbers[i] = i % 3;
+  }
+  store_numbers(numbers, count, dtype, data);
+  assert_ok(spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &thresholds, NULL, NULL));
+  spk_block_release(block);
+}
+
+static void a_refused_threshold_is_found_anywhere(void **state) {
+  (void)state;
+  const int counts[] = {63, 64, 65, 127, 200, 259};
+  for (int64_t i = 0; i < COUNT(counts); ++i) {
+    check_places(SPK_F32, counts[i]);
+    check_places(SPK_F64, counts[i]);
+  }
+}
+
 static spk_status soft_with(const spk_soft_options *options) {
   return spk_block_soft_threshold(NULL, h.pair, LEAVES, NULL, 2, ONE_THRESHOLD, options, &w.report);
 }
@@ -607,6 +645,7 @@ int main(void) {
       REFUSAL_TEST(reduce_refuses),
       REFUSAL_TEST(thresholds_must_be_numbers),
       REFUSAL_TEST(soft_thresholds_may_not_be_negative),
+      REFUSAL_TEST(a_refused_threshold_is_found_anywhere),
       REFUSAL_TEST(soft_options_are_checked),
       REFUSAL_TEST(conditioners_must_be_positive_and_finite),
       REFUSAL_TEST(conditioners_of_scopes_must_be_positive_and_finite),
