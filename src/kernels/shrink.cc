@@ -67,7 +67,7 @@ void KeepBytes(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep) {
 template <class T>
 bool AllAtLeast(const void *numbers, int64_t n, double least) {
   constexpr int64_t kPlaces = 4;
-  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
+  constexpr int64_t kLine = kLineOf<T>;
   const hn::CappedTag<T, kLine> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto *number = static_cast<const T *>(numbers);
