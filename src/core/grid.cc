@@ -209,10 +209,13 @@ Tiling Grid::tiles() const {
 }
 
 int64_t Grid::streamed_elements() const {
-  constexpr int64_t kBeside = 64;  // blocks whose short rows, side by side, are long
+  // So many blocks side by side make long rows of short ones, or of single elements.
+  constexpr int64_t kShortBeside = 64;
+  constexpr int64_t kSingleBeside = 1024;
+  const int64_t beside_along = leaves[0].has_short_rows() ? kShortBeside : 0;
+  const int64_t blocks = leaves[0].along ? beside_along : kSingleBeside;
   // Norms of doubles may visit a box again, to scale its elements: they should still be in cache.
-  const bool may_be_large = leaves[0].has_short_rows() && score_dtype != SPK_F64;
-  const int64_t beside = may_be_large ? kBeside * numel_per_block : 0;
+  const int64_t beside = score_dtype != SPK_F64 ? blocks * numel_per_block : 0;
   return spk::streamed_elements(numblk() * numel_per_block, std::max(kMostStreamed, beside));
 }
 

@@ -325,6 +325,19 @@ Tiling parts_of(const GridLeaf &leaf) {
 
 namespace {
 
+// How many blocks in parts are worth visiting together: long rows are read fastest, but threads want
+// some boxes each.
+int64_t side_by_side(const Grid &grid, int64_t threads) {
+  constexpr int64_t kLeast = int64_t{1} << 11;
+  constexpr int64_t kMost = int64_t{1} << 13;
+  constexpr int64_t kBoxesOfThread = 4;
+  const int64_t parts = parts_of(grid.leaves[0]).count();
+  const int64_t shared = grid.numblk() * parts / (kBoxesOfThread * threads);
+  const int64_t most = std::clamp(shared, kLeast, kMost);
+  const int64_t boxes = (grid.numblk() + most - 1) / most;
+  return (grid.numblk() + boxes - 1) / boxes;
+}
+
 // The boxes of blocks that are visited together: tiles, or of blocks in parts one, or up to
 // `side_by_side` whose rows are short.
 Tiling boxes_of(const Grid &grid, int64_t side_by_side) {
@@ -339,8 +352,7 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
                  double *sum, double *error) {
   const int64_t numblk = grid.numblk();
   const Extents local = grid.shape.row_major();
-  constexpr int64_t kSideBySide = int64_t{1} << 11;
-  const Tiling boxes = boxes_of(grid, kSideBySide);
+  const Tiling boxes = boxes_of(grid, side_by_side(grid, call.threads()));
   clear_sums(reduction, numblk, sum, error);
   for (const GridLeaf &leaf : grid.leaves) {
     const Tiling parts = parts_of(leaf);

@@ -148,9 +148,11 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
 }
 
 // Rows of tiles are read block by block if they have at least so many bytes, else several blocks
-// together; and nothing is asked for then, because processors fetch such pieces best by themselves.
-// Measured.
+// together; and nothing is asked for then, because processors fetch such pieces best by themselves,
+// and up to eight rows in turn, too. 16-bit numbers take so long to add that asking pays. Measured.
 inline constexpr int64_t kLeastByBlock = 128;
+template <class T>
+inline constexpr bool kAsksForRows = sizeof(T) < sizeof(float);
 template <RowKind kRow, class T>
 inline constexpr bool kMayGoByBlock = kRow == RowKind::kInTiles ||
                                       (kRow == RowKind::kTwo &&
@@ -178,22 +180,26 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
-    PrefetchRow(row + ahead, count * step);
+    if (kAsksForRows<T>) PrefetchRow(row + ahead, count * step);
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
   }
 }
 
-// Neighbours whose rows are added together.
-inline constexpr int64_t kNeighbours = 16 * kLanes;
+// Neighbours whose rows are added together: as many as fit 32 KiB of stack, because processors read
+// long rows best; fewer where they are asked for.
+template <class T, class Op>
+inline constexpr int64_t kNeighbours = kAsksForRows<T>
+                                           ? 16 * kLanes
+                                           : (int64_t{32} << 10) / sizeof(StoredLanes<Op>);
 
 // `count` <= kNeighbours blocks, of which the first is number `first`; of short rows a multiple of
 // kN.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void ReduceNeighbours(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                  int64_t first, int64_t count) {
-  StoredLanes<Op> stored[kNeighbours];
+  StoredLanes<Op> stored[kNeighbours<T, Op>];
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
     const int64_t end = HWY_MIN(row + kRowsAtOnce, args.rows);
     for (int64_t b = 0; b < count; b += kN) {
@@ -216,8 +222,9 @@ template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceAllNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
                                        const std::byte *x, int64_t first, int64_t from) {
   const int64_t all = is_short(kRow) ? args.inner.count / kN * kN : args.inner.count;
-  for (int64_t b = from; b < all; b += kNeighbours) {
-    const int64_t count = HWY_MIN(all - b, kNeighbours);
+  constexpr int64_t kTogether = kNeighbours<T, Op>;
+  for (int64_t b = from; b < all; b += kTogether) {
+    const int64_t count = HWY_MIN(all - b, kTogether);
     ReduceNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, count);
   }
   return all;

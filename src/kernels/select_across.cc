@@ -33,7 +33,8 @@ void CopyRows(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *pa
 }
 
 // Asks for what follows in a row, which mostly is the next panel: processors do not foresee so many
-// streams. While rows are written: the next ones take their places in the caches.
+// streams. While rows are written: the next ones take their places in the caches. What was asked
+// for while keys were sorted may have been driven out again.
 template <typename T>
 HWY_INLINE void AskForNext(const T *row, int64_t width) {
   for (int64_t c = 0; c < width; c += kLine<T>) prefetch_far(row + width + c, 0);
@@ -79,7 +80,8 @@ void SelectAcrossPanel(const SelectFewArgs &args, int64_t scope, int64_t columns
   const ScopeRows<T> rows{args.x + offset, args.x_at};
   CopyRows<T, kFull>(rows, args.n, columns, panel);
   const PanelRows<T> copied(*panel);
-  SortHalves(copied.rows(), args.n, columns, panel);
+  const int64_t bytes = columns * kLanesOf<T> * static_cast<int64_t>(sizeof(T));
+  SortHalves(copied.rows(), args.n, columns, panel, {args.x + offset + bytes, args.x_at});
   if (CutPanel(args, columns, panel)) {
     SettlePanel(args, copied.rows(), columns, panel);
     ApplySettledAcross(args, rows, args.y + offset, columns, *panel);
@@ -167,6 +169,7 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
   for (; args.scopes - scope >= kC * kL; scope += kC * kL) {
     Vec<T> element[kC][N];
     for (size_t i = 0; i < N; ++i) {
+      if (kC > 1) AskForNext(x[i] + scope, kC * kL);
       for (int64_t c = 0; c < kC; ++c) element[c][i] = hn::LoadU(d, x[i] + scope + c * kL);
     }
     Vec<T> cut[kC];

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "kernels/prefetch.h"
 
 #ifndef SPK_KERNELS_SELECT_FEW_ONCE_
 #define SPK_KERNELS_SELECT_FEW_ONCE_
@@ -313,12 +314,27 @@ void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
   if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
 }
 
-// Sorts the keys of N rows from `first` on, largest first.
+// Asks for a part of what N of the next rows have in the cache line that column c is in: while that
+// is sorted, all of it. Asked for at once, so many lines would wait for each other.
+template <typename T, size_t N>
+HWY_INLINE void AskForPart(const ScopeRows<T> &next, int64_t first, int64_t c) {
+  constexpr int64_t kSteps = kLine<T> / kLanesOf<T>;
+  constexpr auto kRows = static_cast<int64_t>(N);
+  constexpr int64_t kPart = (kRows + kSteps - 1) / kSteps;
+  const int64_t begin = c % kLine<T> / kLanesOf<T> * kPart;
+  const int64_t line = c / kLine<T> * kLine<T>;
+  for (int64_t i = begin; i < HWY_MIN(begin + kPart, kRows); ++i) {
+    prefetch_far(next[first + i] + line, 0);
+  }
+}
+
+// Sorts the keys of N rows from `first` on, largest first. Asks for those of `next`, if there are.
 template <typename T, size_t N>
 void SortRows(const ScopeRows<T> &rows, int64_t first, int64_t columns,
-              T (*sorted)[Panel<T>::kWidth]) {
+              T (*sorted)[Panel<T>::kWidth], const ScopeRows<T> &next) {
   constexpr Tag<T> d;
   for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    if (next.x) AskForPart<T, N>(next, first, c);
     Vec<T> key[N];
     for (size_t i = 0; i < N; ++i) {
       key[i] = Magnitude<T>(hn::LoadU(d, rows[first + static_cast<int64_t>(i)] + c));
@@ -329,20 +345,23 @@ void SortRows(const ScopeRows<T> &rows, int64_t first, int64_t columns,
 }
 
 template <typename T>
-using SortRowsFn = void (*)(const ScopeRows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
+using SortRowsFn = void (*)(const ScopeRows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth],
+                            const ScopeRows<T> &);
 
 template <typename T, size_t... I>
 constexpr std::array<SortRowsFn<T>, kHalf> SortRowsTable(std::index_sequence<I...>) {
   return {SortRows<T, I + 1>...};
 }
 
-// Sorts the halves of scopes, each between its sentinels in panel->sorted.
+// Sorts the halves of scopes, each between its sentinels in panel->sorted, and asks for the rows
+// that are sorted next, if there are.
 template <typename T>
-void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel) {
+void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *panel,
+                const ScopeRows<T> &next = {nullptr, nullptr}) {
   static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());
   const int64_t half = FirstHalf(n);
-  kSort[half - 1](rows, 0, columns, panel->sorted + 1);
-  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3);
+  kSort[half - 1](rows, 0, columns, panel->sorted + 1, next);
+  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3, next);
 }
 
 // --- registers ------------------------------------------------------------------------------

@@ -117,16 +117,18 @@ Trial copying(const Setting &setting, int64_t numel) {
   });
 }
 
-// As thresholds of pairs do. One for two elements: of f32 and f64, half as many bytes.
-Trial reading_half_and_sweeping_by_it(const Setting &setting, int64_t numel) {
+// As multipliers and, if h is read before, thresholds of pairs do. One for two elements: of f32 and
+// f64, half as many bytes.
+template <bool kReadsBefore>
+Trial sweeping_by_half(const Setting &setting, int64_t numel) {
   const int64_t half = numel / 2;
   const int64_t size = setting.pool.dtype().size;
   const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
   setting.pool.conditioners();  // made before it is timed
-  return limit_trial(setting, numel, 3, [setting, half, size, loop] {
+  return limit_trial(setting, numel, kReadsBefore ? 3 : 2.5, [setting, half, size, loop] {
     auto *x = static_cast<std::byte *>(setting.pool.work());
     const auto *h = static_cast<const std::byte *>(setting.pool.conditioners());
-    read_in_pieces(setting, h, half);
+    if (kReadsBefore) read_in_pieces(setting, h, half);
     for_pieces(setting.execution, half, [&](int64_t begin, int64_t end) {
       loop(x + begin * size, h + begin * size, 1, end - begin);
       loop(x + (half + begin) * size, nullptr, kFactor, end - begin);
@@ -156,8 +158,27 @@ Trial reading_ninth_and_sweeping_by_it(const Setting &setting, int64_t numel) {
   });
 }
 
-// Rows that are worked on side by side, a cache line of each at a time: tiles, and scopes across
-// rows.
+// Rows that are worked on side by side, a cache line of each at a time: tiles, and columns or scopes
+// across rows.
+template <int64_t kRows>
+Trial reading_by_lines(const Setting &setting, int64_t numel) {
+  const Layout layout = matrix(numel, kRows, 1);
+  const int64_t row_bytes = layout.shape[1] * setting.pool.dtype().size;
+  return limit_trial(setting, layout.numel(), 1, [=] {
+    constexpr int64_t kLine = 64;
+    const auto *x = static_cast<const std::byte *>(setting.pool.work());
+    for_each_in_pieces(setting, layout.shape[0] / kRows, [&](int64_t panel) {
+      static std::atomic<uint64_t> seen;
+      const std::byte *rows = x + panel * kRows * row_bytes;
+      uint64_t sum = 0;
+      for (int64_t at = 0; at + kLine <= row_bytes; at += kLine) {
+        sum += read_rows(rows + at, kRows, row_bytes, kLine);
+      }
+      seen += sum;
+    });
+  });
+}
+
 template <int64_t kRows>
 Trial sweeping_by_lines(const Setting &setting, int64_t numel) {
   const LineLoop loop = line_loop(setting.pool.dtype());
@@ -316,8 +337,10 @@ std::vector<Case> limit_cases() {
       limit("reading alone", "convolution, at four places", convolutions, reading_in_turn));
   cases.push_back(limit("reading a ninth of h, then x *= it", "convolution", convolutions,
                         reading_ninth_and_sweeping_by_it));
-  cases.push_back(limit("reading half of h, then x *= it", "contiguous", matrices,
-                        reading_half_and_sweeping_by_it));
+  cases.push_back(limit("x *= half of h", "contiguous", matrices, sweeping_by_half<false>));
+  cases.push_back(
+      limit("reading half of h, then x *= it", "contiguous", matrices, sweeping_by_half<true>));
+  cases.push_back(limit("reading alone", "16 rows by lines", matrices, reading_by_lines<16>));
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
   cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
   cases.push_back(
@@ -327,6 +350,8 @@ std::vector<Case> limit_cases() {
   };
   add_arithmetic("reading and arithmetic", "8 operations a line", computing_along<8, false>);
   add_arithmetic("reading and arithmetic", "16 operations a line", computing_along<16, false>);
+  add_arithmetic("reading and arithmetic", "32 operations a line", computing_along<32, false>);
+  add_arithmetic("reading and arithmetic", "48 operations a line", computing_along<48, false>);
   add_arithmetic("sweep and arithmetic", "8 operations a line", computing_along<8, true>);
   add_arithmetic("sweep and arithmetic", "16 operations a line", computing_along<16, true>);
   add_arithmetic("sweep and arithmetic", "32 operations a line", computing_along<32, true>);

@@ -38,6 +38,9 @@ class Row:
     layout: str
     dtype: str
     setup: Setup
+    bytes: int
+    yardstick: str
+    yardstick_ms: Optional[float]
     figure: str
     value: float
     goal: Optional[float]

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Prints each goal of a run beside what memory and arithmetic alone cost, in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Iterator, Optional
+
+from results import Results, Row, Setup, load
+from table import markdown
+
+Key = tuple[str, str, str]
+Limit = tuple[str, str]  # operation and layout of a row of the group "limits"
+
+SWEEP = "the sweep itself"
+
+# What memory does for each operation, and no more: by the first word of its name, then by layout.
+READING = {
+    "": ("reading alone", "at four places"),
+    "tiles 16x16": ("reading alone", "16 rows by lines"),
+    "columns 4096x1": ("reading alone", "16 rows by lines"),
+    "conv kernels": ("reading alone", "convolution, at four places"),
+    "conv input channels": ("reading alone", "convolution, at four places"),
+    "strided pairs": ("reading all, writing half", "contiguous"),
+    "elements": ("copying", "contiguous"),
+    "2 coupled leaves": ("reading, tile by tile", "2 coupled leaves"),
+    "4 coupled leaves": ("reading, tile by tile", "2 coupled leaves"),
+}
+THRESHOLDS = {
+    "tiles 16x16": ("x *= a", "16 rows by lines"),
+    "tiles 64x64": ("x *= a", "16 rows by lines"),
+    "conv kernels": ("reading a ninth of h, then x *= it", "convolution"),
+    "strided pairs": ("reading half of h, then x *= it", "contiguous"),
+    "columns 4096x1": ("reading, then a sweep", "contiguous"),
+    "conv input channels": ("reading, then a sweep", "convolution"),
+    "elements": ("reading h, then x *= h", "contiguous"),
+    "2 coupled leaves": ("reading, then x *= a, by tiles", "2 coupled leaves"),
+    "4 coupled leaves": ("reading, then x *= a, by tiles", "2 coupled leaves"),
+}
+MULTIPLIERS = {
+    "strided pairs": ("x *= half of h", "contiguous"),
+    "elements": ("x *= h", "contiguous"),
+}
+ACROSS = {
+    "keep 8:16": ("x *= a", "16 rows by lines"),
+    "keep 16:32": ("x *= a", "32 rows by lines"),
+}
+# Bare loops with some arithmetic on what they read, or read and write.
+READING_WITH = "reading and arithmetic"
+SWEEP_WITH = "sweep and arithmetic"
+
+
+def memory_limit(row: Row) -> Optional[Limit]:
+    """None: the sweep itself."""
+    word = row.operation.split()[0]
+    if word == "norms":
+        return READING.get(row.layout, READING[""])
+    if word in ("soft_threshold", "hard_threshold"):
+        return THRESHOLDS.get(row.layout)
+    if word in ("apply_multiplier", "apply_mask"):
+        return MULTIPLIERS.get(row.layout)
+    return ACROSS.get(row.operation) if row.layout == "strided axis" else None
+
+
+def key(row: Row) -> Key:
+    return (row.operation, row.layout, row.dtype)
+
+
+class Limits:
+    """What one setup of a run allows, by the same operations in the caches of one thread."""
+
+    def __init__(self, results: Results, in_caches: Results, setup: Setup) -> None:
+        self._threads = setup.threads
+        self._bare = {key(row): row for row in results.of(setup, "ratio") if row.group == "limits"}
+        self._cached = {key(row): row for row in in_caches.rows}
+
+    def memory(self, row: Row) -> Optional[float]:
+        """In units of the row's yardstick."""
+        limit = memory_limit(row)
+        if limit is None:
+            return 1.0
+        bare = self._bare.get((*limit, row.dtype))
+        if bare is None:
+            return None
+        # Couplings are measured against uncoupled leaves.
+        return bare.value if row.yardstick == "sweep" else bare.median_ms / row.yardstick_ms
+
+    def arithmetic(self, row: Row) -> Optional[float]:
+        """Shared out among all threads, in units of the row's yardstick."""
+        cached = self._cached.get(key(row))
+        if cached is None:
+            return None
+        return cached.median_ms / cached.bytes * row.bytes / self._threads / row.yardstick_ms
+
+    def both(self, row: Row) -> Optional[float]:
+        """A bare loop with as much arithmetic: between the two that have a little less and more."""
+        wanted = self.arithmetic(row)
+        if wanted is None:
+            return None
+        points = sorted(self._with_arithmetic(row))
+        for (less, at_less), (more, at_more) in zip(points, points[1:]):
+            if less <= wanted <= more:
+                return at_less + (at_more - at_less) * (wanted - less) / (more - less)
+        return None  # outside what was measured
+
+    def _with_arithmetic(self, row: Row) -> Iterator[tuple[float, float]]:
+        operation = READING_WITH if row.operation.startswith("norms") else SWEEP_WITH
+        for bare in self._bare.values():
+            share = self.arithmetic(bare)
+            if bare.operation == operation and bare.dtype == row.dtype and share is not None:
+                yield share, bare.value
+
+
+def text(value: Optional[float]) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def line(row: Row, limits: Limits) -> list[str]:
+    measured = text(row.value) if row.goal_met else f"**{text(row.value)}**"
+    limit = memory_limit(row)
+    return [row.operation, row.layout, f"{row.goal:g}", measured, text(limits.memory(row)),
+            text(limits.arithmetic(row)), text(limits.both(row)),
+            SWEEP if limit is None else ", ".join(limit)]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("json", type=Path, help="results of a run")
+    parser.add_argument("in_caches", type=Path,
+                        help="of another, whose tensors fit into a core's own cache, with 1 thread")
+    parser.add_argument("--dtype", default="f32")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = arguments()
+    results = load(given.json)
+    setup = results.setup(None, None)
+    limits = Limits(results, load(given.in_caches), setup)
+    rows = [row for row in results.of(setup, "ratio")
+            if row.goal is not None and row.dtype == given.dtype]
+    print(f"{setup.text()}, {given.dtype}; bold misses its goal.\n")
+    heading = ["operation", "layout", "goal", "measured", "memory alone", "arithmetic alone",
+               "a bare loop with as much", "memory alone is"]
+    for part in markdown(heading, (line(row, limits) for row in rows)):
+        print(part)
+
+
+if __name__ == "__main__":
+    main()
