@@ -587,7 +587,8 @@ LeafStrip strip_of(const Grid &grid, int64_t blocks, int64_t number) {
   return {grid.leaves[l], strips[number]};
 }
 
-// Every box is one group of the loop, so that a cancelled call leaves no block half done.
+// Every box is one group of the loop, so that a cancelled call leaves no block half done. Backwards:
+// the last cache may still hold the end of what norms have read.
 template <typename Factor>
 void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
   constexpr int64_t kRowsAhead = 4;
@@ -599,7 +600,8 @@ void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor
   for (const GridLeaf &leaf : grid.leaves) strips += strips_of(leaf, blocks).count();
   call.for_each(
       boxes.count() * strips,
-      [&](Scratch &scratch, int64_t i) {
+      [&](Scratch &scratch, int64_t from_end) {
+        const int64_t i = boxes.count() * strips - 1 - from_end;
         const Rect box = boxes[i / strips];
         const auto [leaf, strip] = strip_of(grid, blocks, i % strips);
         const WritePlan plan = plan_writing(leaf, box.extent, local, strip);

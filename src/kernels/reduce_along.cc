@@ -102,7 +102,12 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearOf<Op> : 0};
+  // Of rows in between, the next one is asked for, what lies beside what is read.
+  const int64_t next_row = args.rows > 1 ? args.row[1] - args.row[0] : 0;
+  const Stages in_row{prefetches  ? ahead
+                      : is_stream ? kFar
+                                  : next_row,
+                      is_stream ? kNearOf<Op> : 0};
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -149,14 +154,22 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
 
 // Rows of tiles are read block by block if they have at least so many bytes, else several blocks
 // together; and nothing is asked for then, because processors fetch such pieces best by themselves,
-// and up to eight rows in turn, too. 16-bit numbers take so long to add that asking pays. Measured.
+// and up to eight rows in turn, too. 16-bit numbers take so long to add that asking pays, of rows
+// read block by block if they are longer still. Measured.
 inline constexpr int64_t kLeastByBlock = 128;
 template <class T>
 inline constexpr bool kAsksForRows = sizeof(T) < sizeof(float);
+inline constexpr int64_t kLeastAskedByBlock = 256;
+inline constexpr int64_t kRowsAhead = 4;
 template <RowKind kRow, class T>
 inline constexpr bool kMayGoByBlock = kRow == RowKind::kInTiles ||
                                       (kRow == RowKind::kTwo &&
                                        2 * kLanes * sizeof(T) >= kLeastByBlock);
+
+// Bytes from a block to its row r, or if it has no more to one of its neighbour.
+HWY_INLINE int64_t RowOfTiles(const ReduceArgs &args, int64_t r) {
+  return r < args.rows ? args.row[r] : args.inner.step + args.row[r - args.rows];
+}
 
 // Adds rows [begin, end) of `count` <= kN neighbours.
 template <RowKind kRow, class Op, class T>
@@ -166,9 +179,12 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   const int64_t step = args.inner.step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
+    const bool asks = kAsksForRows<T> && row_bytes >= kLeastAskedByBlock;
+    const int64_t rows_ahead = HWY_MIN(kRowsAhead, args.rows);
     for (int64_t i = 0; i < count; ++i, x += step) {
       const V with = WithFor<Op>(args, first + i);
       for (int64_t r = begin; r < end; ++r) {
+        if (asks) PrefetchRow(x + RowOfTiles(args, r + rows_ahead), row_bytes);
         const T *row = reinterpret_cast<const T *>(x + args.row[r]);
         AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
       }
