@@ -340,7 +340,7 @@ std::vector<Case> limit_cases() {
   cases.push_back(limit("x *= half of h", "contiguous", matrices, sweeping_by_half<false>));
   cases.push_back(
       limit("reading half of h, then x *= it", "contiguous", matrices, sweeping_by_half<true>));
-  cases.push_back(limit("reading alone", "16 rows by lines", matrices, reading_by_lines<16>));
+  cases.push_back(limit("reading alone", "8 rows by lines", matrices, reading_by_lines<8>));
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
   cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
   cases.push_back(

@@ -18,8 +18,8 @@ SWEEP = "the sweep itself"
 # What memory does for each operation, and no more: by the first word of its name, then by layout.
 READING = {
     "": ("reading alone", "at four places"),
-    "tiles 16x16": ("reading alone", "16 rows by lines"),
-    "columns 4096x1": ("reading alone", "16 rows by lines"),
+    "tiles 16x16": ("reading alone", "8 rows by lines"),
+    "columns 4096x1": ("reading alone", "8 rows by lines"),
     "conv kernels": ("reading alone", "convolution, at four places"),
     "conv input channels": ("reading alone", "convolution, at four places"),
     "strided pairs": ("reading all, writing half", "contiguous"),

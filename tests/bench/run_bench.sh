@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the benchmarks and runs them; flags are those of the program (--help lists them). Writes
-# results.txt, results.json, table.md and the plot into build/bench, and those of --size-sweep (no
-# table.md) into build/bench/size_sweep. On Debian 12 it installs what it needs.
+# results.txt, results.json, table.md, limits.md and the plot into build/bench, and those of
+# --size-sweep (no tables) into build/bench/size_sweep. On Debian 12 it installs what it needs.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -25,17 +25,33 @@ for flag in "$@"; do
   esac
 done
 
+bench=build/bench/tests/bench/bench
+json="$out/results.json"
+
 # Debian's packages belong to the system's Python.
+python() {
+  script="$1"
+  shift
+  /usr/bin/python3 "tests/bench/$script" "$@"
+}
+
+# What the same operations take in the caches of one thread is arithmetic.
+tables() {
+  "$bench" --executors serial --dtypes f32 --sizes 256KiB --cache warm --budget 0.2 \
+    --json "$out/in_caches.json" >"$out/in_caches.txt"
+  python table.py "$json" >"$out/table.md"
+  python limits.py "$json" "$out/in_caches.json" >"$out/limits.md"
+}
+
 draw() {
-  json="$out/results.json"
-  /usr/bin/python3 "tests/bench/$plot" "$json" "$out/$picture.svg" "$out/$picture.png"
-  [ "$picture" = sizes ] || /usr/bin/python3 tests/bench/table.py "$json" >"$out/table.md"
+  python "$plot" "$json" "$out/$picture.svg" "$out/$picture.png"
+  [ "$picture" = sizes ] || tables
   echo "wrote to $out"
 }
 
 mkdir -p "$out"
 status=0
-build/bench/tests/bench/bench --text "$out/results.txt" --json "$out/results.json" "$@" || status=$?
+"$bench" --text "$out/results.txt" --json "$json" "$@" || status=$?
 # 1: calls failed, and the rest is worth drawing. Anything above: there is nothing.
 [ "$status" -gt 1 ] || draw
 exit "$status"
