@@ -210,13 +210,15 @@ Tiling Grid::tiles() const {
 
 int64_t Grid::streamed_elements() const {
   // So many blocks side by side make long rows of short ones, or of single elements.
-  constexpr int64_t kShortBeside = 64;
-  constexpr int64_t kSingleBeside = 1024;
-  const int64_t beside_along = leaves[0].has_short_rows() ? kShortBeside : 0;
-  const int64_t blocks = leaves[0].along ? beside_along : kSingleBeside;
+  constexpr int64_t kOfShortRows = 64;
+  constexpr int64_t kOfElements = 1024;
+  const GridLeaf &leaf = leaves[0];
   // Norms of doubles may visit a box again, to scale its elements: they should still be in cache.
-  const int64_t beside = score_dtype != SPK_F64 ? blocks * numel_per_block : 0;
-  return spk::streamed_elements(numblk() * numel_per_block, std::max(kMostStreamed, beside));
+  const bool may_be_large = score_dtype != SPK_F64 && (!leaf.along || leaf.has_short_rows());
+  const int64_t beside = leaf.along ? kOfShortRows : kOfElements;
+  const int64_t at_most =
+      may_be_large ? std::max(kMostStreamed, beside * numel_per_block) : kMostStreamed;
+  return spk::streamed_elements(numblk() * numel_per_block, at_most);
 }
 
 void GridLeaf::plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory) {

@@ -50,7 +50,7 @@ class SmallBlocks {
     if (!find_rows(blocks, key_step, &rows)) return select_by_norms(scratch, scopes, tally);
     const KeepBlocks keep = are_neighbours(blocks, key_step) ? keep_kernel(rows) : nullptr;
     if (!keep && !rows.are_groups()) return select_by_norms(scratch, scopes, tally);
-    const bool certain = keep ? keep_neighbours(keep, blocks, rows)
+    const bool certain = keep ? keep_neighbours(keep, blocks, rows, tally)
                               : keep_by_keys(scratch, scopes, blocks, rows, key_step);
     if (certain) return;
     // Scopes that were certain may be done: their blocks that went are 0 now, and go once more.
@@ -143,11 +143,16 @@ class SmallBlocks {
 
   // Selects while keys are in registers. Returns false if some are too close to tell: then only some
   // scopes have been selected, or written at all.
-  bool keep_neighbours(KeepBlocks keep, const Rect &blocks, const BlockRows &rows) const {
+  bool keep_neighbours(KeepBlocks keep, const Rect &blocks, const BlockRows &rows,
+                       Tally *tally) const {
     bool certain = true;
-    for_each_box_of_rows(blocks, rows, nullptr, [&](const BlockKeysArgs &args) {
+    int64_t ties = 0;
+    for_each_box_of_rows(blocks, rows, nullptr, [&](BlockKeysArgs args) {
+      // All of them would stay then, and be counted.
+      args.ties = ties_ == SPK_TIES_KEEP_ALL ? nullptr : &ties;
       certain = certain && keep(args, counts_[0]);
     });
+    if (certain) tally->ties += ties;
     return certain;
   }
 

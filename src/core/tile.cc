@@ -325,8 +325,8 @@ Tiling parts_of(const GridLeaf &leaf) {
 
 namespace {
 
-// How many blocks in parts are worth visiting together: long rows are read fastest, but threads want
-// some boxes each.
+// How many blocks in parts are worth visiting together: long rows are read fastest, but threads
+// want some boxes each.
 int64_t side_by_side(const Grid &grid, int64_t threads) {
   constexpr int64_t kLeast = int64_t{1} << 11;
   constexpr int64_t kMost = int64_t{1} << 13;
@@ -587,8 +587,8 @@ LeafStrip strip_of(const Grid &grid, int64_t blocks, int64_t number) {
   return {grid.leaves[l], strips[number]};
 }
 
-// Every box is one group of the loop, so that a cancelled call leaves no block half done. Backwards:
-// the last cache may still hold the end of what norms have read.
+// Every box is one group of the loop, so that a cancelled call leaves no block half done.
+// Backwards: the last cache may still hold the end of what norms have read.
 template <typename Factor>
 void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
   constexpr int64_t kRowsAhead = 4;

@@ -30,13 +30,17 @@ template <typename T>
 using SquareOf = typename Square<T>::Type;
 
 template <class D, typename T>
-HWY_INLINE hn::Vec<D> SquaresFrom(D d, const T *x) {
-  hn::Vec<D> elements;
+HWY_INLINE hn::Vec<D> ElementsFrom(D d, const T *x) {
   if constexpr (std::is_same_v<T, double>) {
-    elements = hn::LoadU(d, x);
+    return hn::LoadU(d, x);
   } else {
-    elements = LoadFloats(d, x);
+    return LoadFloats(d, x);
   }
+}
+
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> SquaresFrom(D d, const T *x) {
+  const hn::Vec<D> elements = ElementsFrom(d, x);
   return hn::Mul(elements, elements);
 }
 

@@ -35,10 +35,21 @@ using Key = hn::TFromD<DKey<T>>;
 template <typename T>
 inline constexpr int64_t kSquaresOf = static_cast<int64_t>(hn::MaxLanes(DSquare<T>()));
 
-template <typename T>
-HWY_INLINE VSquare<T> Squares(const T *x) {
-  return SquaresFrom(DSquare<T>(), x);
-}
+// What is summed over each block: squares, or ones for elements that are not 0.
+struct Squares {
+  template <typename T>
+  static HWY_INLINE VSquare<T> Of(const T *x) {
+    return SquaresFrom(DSquare<T>(), x);
+  }
+};
+struct NonZeros {
+  template <typename T>
+  static HWY_INLINE VSquare<T> Of(const T *x) {
+    constexpr DSquare<T> d;
+    const auto is_zero = hn::Eq(ElementsFrom(d, x), hn::Zero(d));
+    return hn::IfThenZeroElse(is_zero, hn::Set(d, SquareOf<T>{1}));
+  }
+};
 
 // --- scopes in registers --------------------------------------------------------------------
 
@@ -54,6 +65,37 @@ HWY_INLINE bool StaysOf(VKey<T> keys, int64_t k, VKey<T> *stays) {
   if (count == hn::Lanes(d) / kScope * static_cast<size_t>(k)) return true;
   *stays = hn::Set(d, Key<T>{-1});
   return false;
+}
+
+// Where each lane's block is in its scope, counted from its end, in steps of the margin.
+template <typename T, size_t kScope, size_t kFirst>
+HWY_INLINE VKey<T> PlacesFromEnd() {
+  constexpr auto kL = static_cast<size_t>(kSquaresOf<T>);
+  constexpr auto kBits = static_cast<size_t>(std::countr_zero(kL));
+  HWY_ALIGN Key<T> places[kL];
+  for (size_t lane = 0; lane < kL; ++lane) {
+    const size_t turned = lane >> kFirst % kBits | lane << (kBits - kFirst % kBits);
+    places[lane] = static_cast<Key<T>>(kKeyMargin * (kScope - turned % kScope));
+  }
+  return hn::Load(DKey<T>(), places);
+}
+
+// The same where blocks of zeros tie, as pruned ones do: the first of them stay, if all others do.
+// Counts those of scopes of which some stay; others go then, because k is less than all.
+template <typename T, size_t kScope, size_t kFirst>
+HWY_INLINE bool StaysOfZeros(VSquare<T> squares, VSquare<T> nonzeros, int64_t k, int64_t *ties,
+                             VKey<T> *stays) {
+  constexpr DKey<T> d;
+  constexpr DSquare<T> ds;
+  constexpr size_t kEnd = kFirst + static_cast<size_t>(std::countr_zero(kScope));
+  const auto is_zero = hn::RebindMask(d, hn::Eq(nonzeros, hn::Zero(ds)));
+  const VKey<T> places = PlacesFromEnd<T, kScope, kFirst>();
+  const VKey<T> keys = hn::IfThenElse(is_zero, places, KeysOf(ds, squares));
+  const VKey<T> first_zero = hn::Set(d, static_cast<Key<T>>(kKeyMargin * kScope));
+  const VKey<T> minus_nonzeros = MinusLanesAbove<kFirst, kEnd>(d, keys, first_zero);
+  const auto some_stay = hn::Gt(minus_nonzeros, hn::Set(d, static_cast<Key<T>>(-k)));
+  *ties += static_cast<int64_t>(hn::CountTrue(d, hn::And(is_zero, some_stay)));
+  return StaysOf<T, kScope, kFirst>(keys, k, stays);
 }
 
 // --- blocks side by side --------------------------------------------------------------------
@@ -90,15 +132,15 @@ HWY_INLINE void ForEachAcross(const BlockKeysArgs &given, Fn fn) {
   }
 }
 
-template <typename T>
+template <typename T, class Of = Squares>
 HWY_INLINE VSquare<T> SumsAcross(const RegisterAcross &of) {
-  const auto squares = [&](int64_t e) HWY_ATTR {
+  const auto addend = [&](int64_t e) HWY_ATTR {
     const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
     ask_ahead(elements, 1, kStream);
-    return Squares(elements);
+    return Of::Of(elements);
   };
-  VSquare<T> sums = squares(0);
-  for (int64_t e = 1; e < of.numel; ++e) sums = hn::Add(sums, squares(e));
+  VSquare<T> sums = addend(0);
+  for (int64_t e = 1; e < of.numel; ++e) sums = hn::Add(sums, addend(e));
   return sums;
 }
 
@@ -147,12 +189,21 @@ void MaskAcross(const BlockKeysArgs &args) {
   });
 }
 
+template <typename T, size_t kScope>
+HWY_NOINLINE bool StaysOfZerosAcross(const RegisterAcross &of, int64_t k, int64_t *ties,
+                                     VKey<T> *stays) {
+  return StaysOfZeros<T, kScope, 0>(SumsAcross<T>(of), SumsAcross<T, NonZeros>(of), k, ties, stays);
+}
+
 template <typename T, int64_t N, int64_t kBlocks, size_t kScope>
 bool KeepAcross(const BlockKeysArgs &args, int64_t k) {
   bool certain = true;
-  ForEachAcross<T, N, kBlocks>(args, [&certain, k](const RegisterAcross &of, int64_t) HWY_ATTR {
+  int64_t *ties = args.ties;
+  ForEachAcross<T, N, kBlocks>(args, [&, k, ties](const RegisterAcross &of, int64_t) HWY_ATTR {
     VKey<T> stays;
-    certain &= StaysOf<T, kScope, 0>(KeysOf(DSquare<T>(), SumsAcross<T>(of)), k, &stays);
+    if (!StaysOf<T, kScope, 0>(KeysOf(DSquare<T>(), SumsAcross<T>(of)), k, &stays)) {
+      certain &= ties && StaysOfZerosAcross<T, kScope>(of, k, ties, &stays);
+    }
     MaskBlocksAcross<T>(stays, of);
   });
   return certain;
@@ -211,7 +262,7 @@ HWY_INLINE void SumOverBits([[maybe_unused]] VSquare<T> *sums) {
   }
 }
 
-template <typename T, int64_t N>
+template <typename T, int64_t N, class Of = Squares>
 HWY_INLINE VSquare<T> SumsAlong(const T *x) {
   constexpr int64_t kL = kSquaresOf<T>;
   ask_ahead(x, N * kL, kStream);
@@ -219,9 +270,9 @@ HWY_INLINE VSquare<T> SumsAlong(const T *x) {
   constexpr int64_t kOwn = N > kL ? N / kL : 1;
   VSquare<T> sums[N / kOwn];
   for (int64_t v = 0; v < N / kOwn; ++v) {
-    sums[v] = Squares(x + v * kOwn * kL);
+    sums[v] = Of::Of(x + v * kOwn * kL);
     for (int64_t r = 1; r < kOwn; ++r) {
-      sums[v] = hn::Add(sums[v], Squares(x + (v * kOwn + r) * kL));
+      sums[v] = hn::Add(sums[v], Of::Of(x + (v * kOwn + r) * kL));
     }
   }
   SumOverBits<T, kReplaced<T, N>>(sums);
@@ -321,6 +372,18 @@ void MaskAlong(const BlockKeysArgs &args) {
   }
 }
 
+// `count` registers of blocks.
+template <typename T, int64_t N, size_t kScope>
+HWY_NOINLINE bool StaysOfZerosAlong(const T *x, int64_t count, int64_t k, int64_t *ties,
+                                    VKey<T> *stays) {
+  bool certain = true;
+  for (int64_t g = 0; g < count; ++g, x += kSquaresOf<T> * N) {
+    certain &= StaysOfZeros<T, kScope, kReplaced<T, N>>(
+        SumsAlong<T, N>(x), SumsAlong<T, N, NonZeros>(x), k, ties, &stays[g]);
+  }
+  return certain;
+}
+
 // Some registers of blocks are masked together: what stays of each takes long to find out, and is
 // found out for all of them meanwhile.
 template <typename T, int64_t N, size_t kScope>
@@ -337,6 +400,9 @@ bool KeepAlong(const BlockKeysArgs &args, int64_t k) {
       for (int64_t g = 0; g < count; ++g) {
         const VKey<T> keys = KeysOf(DSquare<T>(), SumsAlong<T, N>(x + (i + g * kL) * N));
         certain &= StaysOf<T, kScope, kReplaced<T, N>>(keys, k, &stays[g]);
+      }
+      if (!certain && args.ties) {
+        certain = StaysOfZerosAlong<T, N, kScope>(x + i * N, count, k, args.ties, stays);
       }
       for (int64_t g = 0; g < count; ++g) {
         const int64_t at = (i + g * kL) * N;

@@ -49,7 +49,8 @@ class RowsAhead {
 };
 
 // Asks for nothing of rows that are this long or longer, of which processors see eight in turn as
-// streams; asking took up to a fifth longer. Of 16-bit numbers it never did: sums keep those busy.
+// streams; asking took up to a fifth longer. Of 16-bit numbers it never did: they take so long to
+// be converted and added that memory would wait.
 template <class T>
 inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
 

@@ -89,6 +89,12 @@ HWY_INLINE void PrefetchRow(const std::byte *row, int64_t bytes) {
   if (bytes % kLine != 0) prefetch_far(row, bytes - 1);  // it may begin anywhere in a line
 }
 
+// Bytes from a block to its row r, where rows [begin, end) of neighbours are read in turn: beyond
+// `end`, to one of the next block.
+HWY_INLINE int64_t RowOfNeighbours(const ReduceArgs &args, int64_t r, int64_t begin, int64_t end) {
+  return r < end ? args.row[r] : args.inner.step + args.row[begin + r - end];
+}
+
 // The second stage in a stream. Loops that have next to nothing to do are there as soon as memory
 // is: they ask for what they are about to read, which costs little.
 template <class Op>
@@ -102,19 +108,19 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  // Of rows in between, the next one is asked for, what lies beside what is read.
-  const int64_t next_row = args.rows > 1 ? args.row[1] - args.row[0] : 0;
-  const Stages in_row{prefetches  ? ahead
-                      : is_stream ? kFar
-                                  : next_row,
-                      is_stream ? kNearOf<Op> : 0};
+  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearOf<Op> : 0};
+  // Rows too long to be asked for whole and too short for streams: while one is read, the same
+  // places of the next are asked for.
+  const bool asks_for_next = args.rows > 1 && !prefetches && !is_stream;
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
     for (int64_t r = 0; r < args.rows; ++r) {
       const std::byte *row = x + i * args.inner.step + args.row[r];
       if (prefetches && !kAsksItself) PrefetchRow(row + ahead, bytes);
-      AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with, in_row, &lanes);
+      const Stages next_row{RowOfNeighbours(args, r + 1, 0, args.rows) - args.row[r], 0};
+      AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with,
+                   asks_for_next ? next_row : in_row, &lanes);
     }
     blocks[i] = lanes;
   }
@@ -166,11 +172,6 @@ inline constexpr bool kMayGoByBlock = kRow == RowKind::kInTiles ||
                                       (kRow == RowKind::kTwo &&
                                        2 * kLanes * sizeof(T) >= kLeastByBlock);
 
-// Bytes from a block to its row r, or if it has no more to one of its neighbour.
-HWY_INLINE int64_t RowOfTiles(const ReduceArgs &args, int64_t r) {
-  return r < args.rows ? args.row[r] : args.inner.step + args.row[r - args.rows];
-}
-
 // Adds rows [begin, end) of `count` <= kN neighbours.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
@@ -180,23 +181,22 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     const bool asks = kAsksForRows<T> && row_bytes >= kLeastAskedByBlock;
-    const int64_t rows_ahead = HWY_MIN(kRowsAhead, args.rows);
+    const int64_t rows_ahead = HWY_MIN(kRowsAhead, end - begin);
     for (int64_t i = 0; i < count; ++i, x += step) {
       const V with = WithFor<Op>(args, first + i);
       for (int64_t r = begin; r < end; ++r) {
-        if (asks) PrefetchRow(x + RowOfTiles(args, r + rows_ahead), row_bytes);
+        if (asks) PrefetchRow(x + RowOfNeighbours(args, r + rows_ahead, begin, end), row_bytes);
         const T *row = reinterpret_cast<const T *>(x + args.row[r]);
         AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
       }
     }
     return;
   }
-  const int64_t ahead = BytesAheadInRow(args);
   V with[kN];
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
-    if (kAsksForRows<T>) PrefetchRow(row + ahead, count * step);
+    if constexpr (kAsksForRows<T>) PrefetchRow(row + BytesAheadInRow(args), count * step);
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
@@ -204,7 +204,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
 }
 
 // Neighbours whose rows are added together: as many as fit 32 KiB of stack, because processors read
-// long rows best; fewer where they are asked for.
+// long rows best by themselves. Rows that are asked for may be shorter, and lanes stay in cache.
 template <class T, class Op>
 inline constexpr int64_t kNeighbours = kAsksForRows<T>
                                            ? 16 * kLanes

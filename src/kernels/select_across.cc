@@ -33,8 +33,8 @@ void CopyRows(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *pa
 }
 
 // Asks for what follows in a row, which mostly is the next panel: processors do not foresee so many
-// streams. While rows are written: the next ones take their places in the caches. What was asked
-// for while keys were sorted may have been driven out again.
+// streams. When rows have just been read, or while they are written: the next ones take their
+// places in the caches. What was asked for while keys were sorted may have been driven out again.
 template <typename T>
 HWY_INLINE void AskForNext(const T *row, int64_t width) {
   for (int64_t c = 0; c < width; c += kLine<T>) prefetch_far(row + width + c, 0);
@@ -116,9 +116,9 @@ void SelectAcrossRest(const SelectFewArgs &args, int64_t scope, Panel<T> *panel)
 
 // Registers of scopes of n elements that are read and written together. Of more rows a power of two
 // apart than the first cache has ways, a line leaves it before it is used again: whole lines, then.
+constexpr int64_t kWays = 8;
 template <typename T>
 constexpr int64_t Together(int64_t n) {
-  constexpr int64_t kWays = 8;
   static_assert(kLine<T> >= kLanesOf<T>);
   return n > kWays ? kLine<T> / kLanesOf<T> : 1;
 }
@@ -169,7 +169,7 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
   for (; args.scopes - scope >= kC * kL; scope += kC * kL) {
     Vec<T> element[kC][N];
     for (size_t i = 0; i < N; ++i) {
-      if (kC > 1) AskForNext(x[i] + scope, kC * kL);
+      if (N > kWays) AskForNext(x[i] + scope, kC * kL);
       for (int64_t c = 0; c < kC; ++c) element[c][i] = hn::LoadU(d, x[i] + scope + c * kL);
     }
     Vec<T> cut[kC];

@@ -315,7 +315,7 @@ void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
 }
 
 // Asks for a part of what N of the next rows have in the cache line that column c is in: while that
-// is sorted, all of it. Asked for at once, so many lines would wait for each other.
+// is sorted, all of it. Lines of so many rows, asked for at once, would wait for each other.
 template <typename T, size_t N>
 HWY_INLINE void AskForPart(const ScopeRows<T> &next, int64_t first, int64_t c) {
   constexpr int64_t kSteps = kLine<T> / kLanesOf<T>;

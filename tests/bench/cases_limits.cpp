@@ -158,8 +158,8 @@ Trial reading_ninth_and_sweeping_by_it(const Setting &setting, int64_t numel) {
   });
 }
 
-// Rows that are worked on side by side, a cache line of each at a time: tiles, and columns or scopes
-// across rows.
+// Rows that are worked on side by side, a cache line of each at a time: tiles, and columns or
+// scopes across rows.
 template <int64_t kRows>
 Trial reading_by_lines(const Setting &setting, int64_t numel) {
   const Layout layout = matrix(numel, kRows, 1);

@@ -13,11 +13,10 @@ from table import markdown
 Key = tuple[str, str, str]
 Limit = tuple[str, str]  # operation and layout of a row of the group "limits"
 
-SWEEP = "the sweep itself"
-
-# What memory does for each operation, and no more: by the first word of its name, then by layout.
+# What memory does for each operation, and about no more: by the first word of its name, then by
+# layout. Where there is none, the yardstick does as much.
+READING_ROWS = ("reading alone", "at four places")
 READING = {
-    "": ("reading alone", "at four places"),
     "tiles 16x16": ("reading alone", "8 rows by lines"),
     "columns 4096x1": ("reading alone", "8 rows by lines"),
     "conv kernels": ("reading alone", "convolution, at four places"),
@@ -47,18 +46,19 @@ ACROSS = {
     "keep 16:32": ("x *= a", "32 rows by lines"),
 }
 # Bare loops with some arithmetic on what they read, or read and write.
+SWEEP = "sweep"
 READING_WITH = "reading and arithmetic"
 SWEEP_WITH = "sweep and arithmetic"
 
 
 def memory_limit(row: Row) -> Optional[Limit]:
-    """None: the sweep itself."""
+    """None: the yardstick itself. Masks read less than they write, and only some of that."""
     word = row.operation.split()[0]
     if word == "norms":
-        return READING.get(row.layout, READING[""])
+        return READING.get(row.layout, READING_ROWS)
     if word in ("soft_threshold", "hard_threshold"):
         return THRESHOLDS.get(row.layout)
-    if word in ("apply_multiplier", "apply_mask"):
+    if word == "apply_multiplier":
         return MULTIPLIERS.get(row.layout)
     return ACROSS.get(row.operation) if row.layout == "strided axis" else None
 
@@ -84,7 +84,7 @@ class Limits:
         if bare is None:
             return None
         # Couplings are measured against uncoupled leaves.
-        return bare.value if row.yardstick == "sweep" else bare.median_ms / row.yardstick_ms
+        return bare.value if row.yardstick == SWEEP else bare.median_ms / row.yardstick_ms
 
     def arithmetic(self, row: Row) -> Optional[float]:
         """Shared out among all threads, in units of the row's yardstick."""
@@ -96,11 +96,11 @@ class Limits:
     def both(self, row: Row) -> Optional[float]:
         """A bare loop with as much arithmetic: between the two that have a little less and more."""
         wanted = self.arithmetic(row)
-        if wanted is None:
+        if wanted is None or row.yardstick != SWEEP:
             return None
         points = sorted(self._with_arithmetic(row))
         for (less, at_less), (more, at_more) in zip(points, points[1:]):
-            if less <= wanted <= more:
+            if less <= wanted < more:
                 return at_less + (at_more - at_less) * (wanted - less) / (more - less)
         return None  # outside what was measured
 
@@ -121,7 +121,7 @@ def line(row: Row, limits: Limits) -> list[str]:
     limit = memory_limit(row)
     return [row.operation, row.layout, f"{row.goal:g}", measured, text(limits.memory(row)),
             text(limits.arithmetic(row)), text(limits.both(row)),
-            SWEEP if limit is None else ", ".join(limit)]
+            row.yardstick if limit is None else ", ".join(limit)]
 
 
 def arguments() -> argparse.Namespace:
@@ -140,6 +140,9 @@ def main() -> None:
     limits = Limits(results, load(given.in_caches), setup)
     rows = [row for row in results.of(setup, "ratio")
             if row.goal is not None and row.dtype == given.dtype]
+    if not rows:
+        print(f"No goal of {given.dtype} was measured.")
+        return
     print(f"{setup.text()}, {given.dtype}; bold misses its goal.\n")
     heading = ["operation", "layout", "goal", "measured", "memory alone", "arithmetic alone",
                "a bare loop with as much", "memory alone is"]

@@ -69,6 +69,7 @@ typedef enum {
   kNearTies, /* magnitudes of 1 and the next three numbers */
   kSpecials,
   kZeros,
+  kMostlyZeros, /* nine in ten, so that blocks are, and numbers whose squares are 0 */
   kDataKinds
 } DataKind;
 
@@ -87,6 +88,8 @@ static uint64_t random_element(int32_t dtype, DataKind kind) {
   if (kind == kFewValues) return sign | (one + (next_random() % 3 << (m - 1)));
   if (kind == kNearTies) return sign | one | (mantissa & 3);
   if (kind == kZeros) return next_random() % 3 ? sign : sign | one | mantissa;
+  if (kind == kMostlyZeros && next_random() % 10 != 0) return sign;
+  if (kind == kMostlyZeros) return sign | (mantissa & 1 && dtype != SPK_F64 ? 1 : one | mantissa);
   const uint64_t specials[] = {0,
                                1,
                                one,
