@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -198,6 +199,11 @@ HWY_INLINE void ReduceTinyRows(const ReduceArgs &args) {
   }
 }
 
+// Rows of so many bytes are worth a box, and pairs of them only if they are floats: measured.
+inline constexpr int64_t kLeastInBox = 4096;
+template <class T>
+inline constexpr bool kPairsInBoxes = std::is_same_v<T, float>;
+
 template <bool kContiguous, class T, class Op>
 HWY_INLINE void ReduceBoxes(const ReduceArgs &args) {
   for (int64_t o = 0; o < args.outer.count; ++o) {
@@ -209,12 +215,13 @@ template <class T, class Op>
 HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
-    if (contiguous && args.rows <= kRowsAtOnce) {
-      // Memory would wait for what so short loops take to begin and to end.
-      if (args.rows == 2 && args.inner.count == kLanes) {
-        return ReduceFewRows<2, kLanes, T, Op>(args);
-      }
-      if (args.rows == 2) return ReduceFewRows<2, 0, T, Op>(args);
+    // Memory would wait for what loops over so few take to begin and to end.
+    const bool is_short = args.inner.count * static_cast<int64_t>(sizeof(T)) < kLeastInBox;
+    if (contiguous && args.rows == 2 && (is_short || !kPairsInBoxes<T>)) {
+      if (args.inner.count == kLanes) return ReduceFewRows<2, kLanes, T, Op>(args);
+      return ReduceFewRows<2, 0, T, Op>(args);
+    }
+    if (contiguous && args.rows <= kRowsAtOnce && is_short) {
       return ReduceFewRows<0, 0, T, Op>(args);
     }
     // Narrower registers would gain little.
