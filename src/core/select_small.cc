@@ -148,7 +148,7 @@ class SmallBlocks {
     bool certain = true;
     int64_t ties = 0;
     for_each_box_of_rows(blocks, rows, nullptr, [&](BlockKeysArgs args) {
-      // All of them would stay then, and be counted.
+      // Where ties all stay, zeros that tie are left in doubt: more would have to be counted.
       args.ties = ties_ == SPK_TIES_KEEP_ALL ? nullptr : &ties;
       certain = certain && keep(args, counts_[0]);
     });

@@ -274,7 +274,7 @@ struct BlockKeysArgs {
   const int64_t *x_at;   // [numel]: bytes from element 0 to each; only of blocks side by side
   const int64_t *y_at;
   void *keys;
-  int64_t *ties;  // counts blocks tied at norm 0, which stay in order; NULL leaves them in doubt
+  int64_t *ties;  // NULL, or added to: blocks tied at norm 0, which then leave no doubt
 };
 
 // No register is larger. Scopes are taken one a lane where the squares of a scope fill whole

@@ -199,7 +199,8 @@ HWY_INLINE void ReduceTinyRows(const ReduceArgs &args) {
   }
 }
 
-// Rows of so many bytes are worth a box, and pairs of them only if they are floats: measured.
+// From rows of so many bytes on, a few of them are reduced faster as the boxes of many are; two only
+// if they are floats. Measured.
 inline constexpr int64_t kLeastInBox = 4096;
 template <class T>
 inline constexpr bool kPairsInBoxes = std::is_same_v<T, float>;
@@ -215,7 +216,7 @@ template <class T, class Op>
 HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
-    // Memory would wait for what loops over so few take to begin and to end.
+    // Memory would wait for what loops of boxes take to begin and to end.
     const bool is_short = args.inner.count * static_cast<int64_t>(sizeof(T)) < kLeastInBox;
     if (contiguous && args.rows == 2 && (is_short || !kPairsInBoxes<T>)) {
       if (args.inner.count == kLanes) return ReduceFewRows<2, kLanes, T, Op>(args);

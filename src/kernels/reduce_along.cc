@@ -192,11 +192,12 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
     }
     return;
   }
+  const int64_t ahead = kAsksForRows<T> ? BytesAheadInRow(args) : 0;
   V with[kN];
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
-    if constexpr (kAsksForRows<T>) PrefetchRow(row + BytesAheadInRow(args), count * step);
+    if constexpr (kAsksForRows<T>) PrefetchRow(row + ahead, count * step);
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }

@@ -16,6 +16,7 @@ Limit = tuple[str, str]  # operation and layout of a row of the group "limits"
 # What memory does for each operation, and about no more: by the first word of its name, then by
 # layout. Where there is none, the yardstick does as much.
 READING_ROWS = ("reading alone", "at four places")
+READ_BEFORE = ("reading, then a sweep", "contiguous")
 READING = {
     "tiles 16x16": ("reading alone", "8 rows by lines"),
     "columns 4096x1": ("reading alone", "8 rows by lines"),
@@ -52,8 +53,10 @@ SWEEP_WITH = "sweep and arithmetic"
 
 
 def memory_limit(row: Row) -> Optional[Limit]:
-    """None: the yardstick itself. Masks read less than they write, and only some of that."""
+    """None: the yardstick itself."""
     word = row.operation.split()[0]
+    if word == "keep_top" and row.layout.startswith("all"):
+        return READ_BEFORE  # nothing is written before all has been read
     if word == "norms":
         return READING.get(row.layout, READING_ROWS)
     if word in ("soft_threshold", "hard_threshold"):

@@ -576,6 +576,52 @@ static void norms_of_rows(int32_t dtype, int64_t first, int64_t rows, int wide, 
   spk_block_release(block);
 }
 
+/* The norms of `wide` columns of `high` elements from element `first` on, `pitch` from row to row. */
+static void norms_of_columns(int32_t dtype, int64_t first, int high, int wide, int pitch, double p,
+                             void *norms) {
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d):(%d,1)+%d", high, wide, pitch, (int)first);
+  spk_block *block = blocks_of(dtype, text, DIMS(high, 1));
+  const spk_buffer leaf = {many_elements, kManyElements, dtype, SPK_LAYOUT_VIEW, NULL};
+  const int32_t of_norms = dtype == SPK_F64 ? SPK_F64 : SPK_F32;
+  const spk_buffer out = {norms, wide, of_norms, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, p, &out));
+  spk_block_release(block);
+}
+
+/* Many columns side by side have the norms that five of them have. */
+static void check_columns(int32_t dtype, int high, int wide, double p) {
+  enum { kFew = 5, kMost = 9000, kApart = 97 };
+  static uint64_t all[kMost];
+  const int64_t size = size_of(dtype == SPK_F64 ? SPK_F64 : SPK_F32);
+  norms_of_columns(dtype, 0, high, wide, wide, p, all);
+  for (int column = 0; column < wide; column += kApart) {
+    uint64_t few[kFew];
+    const int first = column + kApart < wide ? column : wide - kFew;
+    norms_of_columns(dtype, first, high, kFew, wide, p, few);
+    if (memcmp(few, (const char *)all + first * size, (size_t)(kFew * size)) == 0) continue;
+    fail_msg("dtype %d, %d columns of %d, p %g: those from %d on have other norms", dtype, wide,
+             high, p, first);
+  }
+}
+
+static void norms_of_many_columns_are_those_of_few(void **state) {
+  (void)state;
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  const int highs[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 100};
+  const int wides[] = {511, 1031, 2053, 4096, 8707};
+  const double norms[] = {0, 1, 2, INFINITY, -INFINITY};
+  for (int d = 0; d < COUNT(dtypes); ++d) {
+    fill_many(dtypes[d]);
+    for (int h = 0; h < COUNT(highs); ++h) {
+      for (int w = 0; w < COUNT(wides); ++w) {
+        for (int p = 0; p < COUNT(norms); ++p)
+          check_columns(dtypes[d], highs[h], wides[w], norms[p]);
+      }
+    }
+  }
+}
+
 /* Many rows, `gap` elements apart, have the norms that three of them have, forwards and back. */
 static void check_rows(int32_t dtype, int wide, int gap, double p) {
   enum { kFew = 3, kWindows = 200 };
@@ -991,6 +1037,7 @@ int main(void) {
       TEST(more_blocks_than_one_box_holds),
       TEST(tiles_of_any_width_and_number),
       TEST(norms_of_many_rows_are_those_of_few),
+      TEST(norms_of_many_columns_are_those_of_few),
       TEST(the_largest_magnitude_may_be_anywhere),
       TEST(the_largest_magnitude_of_elements_apart),
       TEST(the_largest_magnitude_may_be_subnormal),
