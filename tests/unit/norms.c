@@ -740,6 +740,28 @@ static void few_elements_are_added_in_order(void **state) {
   for (int b = 0; b < kBlocks; ++b) assert_f32(norms + b, 1 + 0x1p-23f);
 }
 
+/* The same down columns, of rows short and long: in another order the small ones are lost. */
+static void rows_are_added_in_order(void **state) {
+  (void)state;
+  enum { kHigh = 4, kWide = 2053 };
+  static float x[kHigh][kWide];
+  static float norms[kWide];
+  const float column[kHigh] = {0x1p-53f, 0x1p-53f, 1, 0x1p-24f};
+  for (int r = 0; r < kHigh; ++r) {
+    for (int c = 0; c < kWide; ++c) x[r][c] = column[r];
+  }
+  const spk_buffer leaf = {x, kHigh * kWide, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const char *const views[] = {"(4,21):(2053,1)", "(4,2053)"};
+  for (int v = 0; v < COUNT(views); ++v) {
+    spk_block *block = blocks_of(SPK_F32, views[v], DIMS(kHigh, 1));
+    const int64_t wide = spk_block_numblk(block);
+    const spk_buffer out = {norms, wide, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    assert_ok(spk_block_norms(NULL, block, &leaf, 1, 1, &out));
+    spk_block_release(block);
+    for (int64_t c = 0; c < wide; ++c) assert_f32(norms + c, 1 + 0x1p-23f);
+  }
+}
+
 /* --- couplings and scopes ------------------------------------------------------------------ */
 
 static void norms_of_a_coupling_run_over_all_members(void **state) {
@@ -1034,6 +1056,7 @@ int main(void) {
       TEST(blocks_across_short_rows),
       TEST(norms_of_scattered_blocks),
       TEST(few_elements_are_added_in_order),
+      TEST(rows_are_added_in_order),
       TEST(more_blocks_than_one_box_holds),
       TEST(tiles_of_any_width_and_number),
       TEST(norms_of_many_rows_are_those_of_few),
