@@ -32,7 +32,7 @@ THRESHOLDS = {
     "tiles 64x64": ("x *= a", "16 rows by lines"),
     "conv kernels": ("reading a ninth of h, then x *= it", "convolution"),
     "strided pairs": ("reading half of h, then x *= it", "contiguous"),
-    "columns 4096x1": ("reading, then a sweep", "contiguous"),
+    "columns 4096x1": READ_BEFORE,
     "conv input channels": ("reading, then a sweep", "convolution"),
     "elements": ("reading h, then x *= h", "contiguous"),
     "2 coupled leaves": ("reading, then x *= a, by tiles", "2 coupled leaves"),

@@ -615,8 +615,9 @@ static void norms_of_many_columns_are_those_of_few(void **state) {
     fill_many(dtypes[d]);
     for (int h = 0; h < COUNT(highs); ++h) {
       for (int w = 0; w < COUNT(wides); ++w) {
-        for (int p = 0; p < COUNT(norms); ++p)
+        for (int p = 0; p < COUNT(norms); ++p) {
           check_columns(dtypes[d], highs[h], wides[w], norms[p]);
+        }
       }
     }
   }

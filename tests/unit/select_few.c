@@ -69,7 +69,7 @@ typedef enum {
   kNearTies, /* magnitudes of 1 and the next three numbers */
   kSpecials,
   kZeros,
-  kMostlyZeros, /* nine in ten, so that blocks are, and numbers whose squares are 0 */
+  kMostlyZeros, /* nine in ten, so that blocks are; of f32 and bf16 also numbers whose squares are */
   kDataKinds
 } DataKind;
 
@@ -380,6 +380,23 @@ static void small_blocks_are_selected_into_other_steps(void **state) {
   assert_in_range(kept, 1, kRows * kCols * count / kBlocks);
 }
 
+/* Scopes of zeros but for one block, whose square is 0 in doubles. */
+static void a_small_block_stays_before_zeros(void **state) {
+  (void)state;
+  enum { kScopes = 12, kElements = 8 };
+  const int64_t count = 1;
+  for (int at = 0; at < kElements; ++at) {
+    double x[kScopes * kElements] = {0};
+    x[5 * kElements + at] = -0x1p-600;
+    spk_scope *scope = scopes_over(blocks_of(SPK_F64, "(12,8)", DIMS(1, 2)), DIMS(1, 4));
+    spk_report report = {sizeof(spk_report), -7, -7, -7, -7, -7};
+    assert_ok(spk_scope_keep_top(NULL, scope, &F64(x), NULL, 1, &count, 1, NULL, &report));
+    spk_scope_release(scope);
+    assert_true(x[5 * kElements + at] == -0x1p-600);
+    assert_i64(&report.total, 4 * kScopes, kScopes, kScopes, 4 * (kScopes - 1));
+  }
+}
+
 /* So many that a doubt divides them. */
 static void many_scopes_of_small_blocks(void **state) {
   (void)state;
@@ -437,6 +454,7 @@ int main(void) {
       TEST(scopes_of_small_blocks),
       TEST(scopes_of_many_neighbouring_small_blocks),
       TEST(small_blocks_are_selected_into_other_steps),
+      TEST(a_small_block_stays_before_zeros),
       TEST(many_scopes_of_small_blocks),
       TEST(scopes_of_blocks_in_rows_of_eight),
       TEST(scores_that_round_to_the_same_float_are_tied),
