@@ -43,12 +43,12 @@ constexpr int64_t near_in_rows(int64_t bytes, int64_t step) {
   return step * HWY_MAX(1, kNear / (step < 0 ? -step : step));
 }
 
-// Asks for what is ahead of some elements.
+// Asks for what is ahead of some elements. Stages of the same length are one.
 template <class T>
 HWY_INLINE void ask_ahead(const T *x, int64_t elements, Stages stages) {
   constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
   for (int64_t i = 0; i < elements; i += kLine) {
-    prefetch_far(x + i, stages.far);
+    if (stages.far != stages.near) prefetch_far(x + i, stages.far);
     prefetch_near(x + i, stages.near);
   }
 }

@@ -26,7 +26,8 @@ struct RowsOfBlocks {
   int64_t at;
 };
 
-// Asks for rows that are `rows_ahead` further on, in this box or in the next one.
+// Asks for rows that are `rows_ahead` further on, in this box or in the next one; or, where rows are
+// long, for what follows in them.
 class RowsAhead {
  public:
   HWY_INLINE RowsAhead(const ReduceArgs &args, int64_t row, int64_t rows, int64_t rows_ahead,
@@ -37,21 +38,27 @@ class RowsAhead {
     soon_ = args.row + (has_more ? next : in_next_box);
     bytes_ = has_more ? 0 : args.ahead;
     is_wanted_ = is_wanted && (has_more || args.ahead != 0);
+    are_streams_ = !is_wanted;
   }
   // `x` is where the blocks begin, `r` counts from the first row.
   HWY_INLINE void Ask(const std::byte *x, int64_t r) const {
     if (is_wanted_) prefetch_far(x + soon_[r], bytes_);
+  }
+  template <class T>
+  HWY_INLINE void AskInRow(const T *x, int64_t elements) const {
+    if (are_streams_) ask_in_turn(x, elements);
   }
 
  private:
   const int64_t *soon_;
   int64_t bytes_;
   bool is_wanted_;
+  bool are_streams_;
 };
 
-// Asks for nothing of rows that are this long or longer, of which processors see eight in turn as
-// streams; asking took up to a fifth longer. Of 16-bit numbers it never did: they take so long to
-// be converted and added that memory would wait.
+// Asks for no row that follows where rows are this long or longer, of which processors see eight in
+// turn as streams; asking took up to a fifth longer. Of 16-bit numbers it never did: they take so
+// long to be converted and added that memory would wait.
 template <class T>
 inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
 
@@ -76,6 +83,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     ahead.Ask(x, r);
     if (kCount * kN > kLineOf<T> && step == 1) ahead.Ask(x + 64, r);
     const T *row = reinterpret_cast<const T *>(x + args.row[of.row + r]);
+    if (kCount * kN >= kLineOf<T>) ahead.AskInRow(row, kCount * kN);
     for (int64_t k = 0; k < kCount; ++k) {
       acc[k].Add(LoadSome(row + k * kN * step, step, count), with[k]);
     }
@@ -153,6 +161,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   int64_t offset[kMost];
   std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
+  const bool asks_near = kNearInTurn<T> != 0 && args.soon == kFar;
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {
@@ -169,6 +178,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
       if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + at);
       for (int64_t r = 0; r < rows; r += kCount) {
         prefetch_far(x + offset[r], args.soon);
+        if (asks_near) prefetch_near(x + offset[r], kNear);
         V element[kCount];
         LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);
         for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);

@@ -118,7 +118,8 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
     for (int64_t r = 0; r < args.rows; ++r) {
       const std::byte *row = x + i * args.inner.step + args.row[r];
       if (prefetches && !kAsksItself) PrefetchRow(row + ahead, bytes);
-      const Stages next_row{RowOfNeighbours(args, r + 1, 0, args.rows) - args.row[r], 0};
+      const Stages next_row{RowOfNeighbours(args, r + 1, 0, args.rows) - args.row[r],
+                            kNearInTurn<T>};
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with,
                    asks_for_next ? next_row : in_row, &lanes);
     }
@@ -159,8 +160,8 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
 }
 
 // Rows of tiles are read block by block if they have at least so many bytes, else several blocks
-// together; and nothing is asked for then, because processors fetch such pieces best by themselves,
-// and up to eight rows in turn, too. 16-bit numbers take so long to add that asking pays, of rows
+// together; and no row that follows is asked for then, because processors fetch such pieces best by
+// themselves, and up to eight rows in turn, too. 16-bit numbers take so long to add that asking pays, of rows
 // read block by block if they are longer still. Measured.
 inline constexpr int64_t kLeastByBlock = 128;
 template <class T>
@@ -187,6 +188,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
       for (int64_t r = begin; r < end; ++r) {
         if (asks) PrefetchRow(x + RowOfNeighbours(args, r + rows_ahead, begin, end), row_bytes);
         const T *row = reinterpret_cast<const T *>(x + args.row[r]);
+        ask_in_turn(row, args.n);
         AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
       }
     }
@@ -198,6 +200,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
     if constexpr (kAsksForRows<T>) PrefetchRow(row + ahead, count * step);
+    ask_in_turn(reinterpret_cast<const T *>(row), count * step / static_cast<int64_t>(sizeof(T)));
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
@@ -256,9 +259,11 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Long rows that are read in turn are read so much at a time, a KiB: longer pieces gain less.
+// Long rows that are read in turn are read so much at a time: what is asked for ahead, or a KiB.
+// Longer pieces gain less.
 template <class T>
-inline constexpr int64_t kPieceOf = 1024 / sizeof(T);
+inline constexpr int64_t kPieceOf = (kNearInTurn<T> != 0 ? kNearInTurn<T> : 1024) /
+                                    static_cast<int64_t>(sizeof(T));
 
 // Adds kN long rows, `bytes` and `apart` blocks from one to the next, piece by piece in turn.
 template <class Op, class T>
@@ -272,7 +277,11 @@ HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const 
     const int64_t end = HWY_MIN(e + kPieceOf<T>, in_steps);
     for (int64_t i = 0; i < kN; ++i) {
       LongLanes<Op> own = sums[i];  // in registers
-      for (int64_t k = e; k < end; k += kLongStep) own.Add(row(i) + k, with(i));
+      const AskAlong<T> ask{row(i), kInTurn<T>};
+      for (int64_t k = e; k < end; k += kLongStep) {
+        own.Add(row(i) + k, with(i));
+        ask(k);
+      }
       sums[i] = own;
     }
   }
@@ -334,8 +343,18 @@ template <class T>
 inline constexpr bool kLongInTurn = kN >= 4 && sizeof(T) >= sizeof(float);
 inline constexpr int64_t kLeastInTurn = 512;  // elements of a long row; of shorter ones unmeasured
 
-// So many bytes are at a place at least.
+// So many bytes are at a place, at least and at most: a large box would have its places a power of
+// two apart, where they share sets of the caches.
 inline constexpr int64_t kLeastAtPlace = 8192;
+inline constexpr int64_t kMostAtPlace = 16384;
+
+// How many units, `bytes` from one to the next and `count` of them left, are at each of `places`;
+// 0: too few, or not one after the other.
+HWY_INLINE int64_t UnitsAtPlace(int64_t count, int64_t bytes, int64_t places) {
+  if (count < places || bytes <= 0) return 0;
+  const int64_t units = HWY_MIN(count / places, HWY_MAX(1, kMostAtPlace / bytes));
+  return units * bytes < kLeastAtPlace ? 0 : units;
+}
 
 // Reduces blocks of one short row each with nothing between them, a group at each of kPlaces places
 // in turn. Returns how many.
@@ -343,16 +362,24 @@ template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
                                       const std::byte *x, int64_t step, int64_t first) {
   constexpr int64_t kPlaces = 4;
-  const int64_t at_place = args.inner.count / (kPlaces * kN) * kN;
-  if (at_place * step < kLeastAtPlace) return 0;
-  for (int64_t block = 0; block < at_place; block += kN) {
-    for (int64_t at = block; at < kPlaces * at_place; at += at_place) {
-      const auto results =
-          ReduceGroup<kRow, Op, T>(args, tail, x + at * step, step, first + at, 1, kNothingAhead);
-      StoreResults(args, results, first + at, kN);
+  const int64_t group_bytes = kN * step;
+  int64_t done = 0;
+  while (const int64_t groups =
+             UnitsAtPlace((args.inner.count - done) / kN, group_bytes, kPlaces)) {
+    const int64_t at_place = groups * kN;
+    const int64_t end = done + kPlaces * at_place;
+    for (int64_t block = done; block < done + at_place; block += kN) {
+      for (int64_t at = block; at < end; at += at_place) {
+        const auto *group = reinterpret_cast<const T *>(x + at * step);
+        ask_in_turn(group, group_bytes / static_cast<int64_t>(sizeof(T)));
+        const auto results =
+            ReduceGroup<kRow, Op, T>(args, tail, x + at * step, step, first + at, 1, kNothingAhead);
+        StoreResults(args, results, first + at, kN);
+      }
     }
+    done = end;
   }
-  return kPlaces * at_place;
+  return done;
 }
 
 // Reduces blocks of one row each that is not so short: a group is a row at each of kN places.
@@ -360,14 +387,16 @@ HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &ta
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t step, int64_t first) {
-  const int64_t at_place = args.inner.count / kN;
-  if (at_place * step < kLeastAtPlace) return 0;
-  for (int64_t block = 0; block < at_place; ++block) {
-    const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step, first + block,
-                                                  at_place, kNothingAhead);
-    StoreApart(args, results, first + block, at_place);
+  int64_t done = 0;
+  while (const int64_t at_place = UnitsAtPlace(args.inner.count - done, step, kN)) {
+    for (int64_t block = done; block < done + at_place; ++block) {
+      const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step,
+                                                    first + block, at_place, kInTurn<T>);
+      StoreApart(args, results, first + block, at_place);
+    }
+    done += kN * at_place;
   }
-  return kN * at_place;
+  return done;
 }
 
 // Reduces blocks of one short row each with nothing between them, in the order in which they lie,
