@@ -14,7 +14,6 @@
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
-#include "kernels/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -201,21 +200,6 @@ HWY_INLINE V WithFor(const ReduceArgs &args, int64_t block) {
 
 // At least so many bytes are on their way while a group of blocks is reduced.
 inline constexpr int64_t kReadAhead = 4096;
-
-// Where several rows are read in turn, processors see streams, and bring them as far as the second
-// level of cache. Adding to registers of eight doubles waits for the rest of the way, and is 10 to 30
-// % faster if so many bytes ahead are asked for (Intel, AVX-512). Smaller registers do not wait, and
-// lost up to a fifth by asking (Zen 3). Nor do 16-bit numbers, which take so long to be converted.
-template <class T>
-inline constexpr int64_t kNearInTurn = kN == 8 && sizeof(T) >= sizeof(float) ? 512 : 0;
-template <class T>
-inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
-
-// Asks for what is ahead of some elements of a row that is read in turn with others.
-template <class T>
-HWY_INLINE void ask_in_turn(const T *x, int64_t elements) {
-  if constexpr (kNearInTurn<T> != 0) ask_ahead(x, elements, kInTurn<T>);
-}
 
 // Sums of squares become norms, if asked for.
 template <class Op>

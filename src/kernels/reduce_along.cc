@@ -5,6 +5,7 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"

@@ -98,13 +98,16 @@ HWY_NOINLINE void StoreRegisterByDoubles(VN x, VN f, T *y) {
   }
 }
 
-// Are all of a register of factors so short that floats hold their products with T, as 0.75 and
-// 16-bit numbers are? Those may well be in the middle of two of T, where rounding is not told.
+// Bits that are 0 in factors so short that floats hold their products with T, as 0.75 and 16-bit
+// numbers are. Those may well be in the middle of two of T, where rounding is not told.
+template <class T>
+inline constexpr uint32_t kBeyondShort = (uint32_t{1} << (std::is_same_v<T, Bf16> ? 8 : 11)) - 1;
+
+// Are all of a register of factors short?
 template <class T>
 HWY_INLINE bool AreShort(VN f) {
-  constexpr uint32_t kBits = std::is_same_v<T, Bf16> ? 8 : 11;  // that T has
   const DNBits du;
-  const auto beyond = hn::And(hn::BitCast(du, f), hn::Set(du, (uint32_t{1} << kBits) - 1));
+  const auto beyond = hn::And(hn::BitCast(du, f), hn::Set(du, kBeyondShort<T>));
   return hn::AllTrue(du, hn::Eq(beyond, hn::Zero(du)));
 }
 
@@ -120,12 +123,13 @@ HWY_INLINE void StoreShortProduct(VN product, VN x, VN f, T *y) {
 }
 
 // `product` of x and f, rounded to floats, rounds on as the exact one does where Narrow tells so. A
-// factor's NaN may have bits that rounding would carry away.
+// factor's NaN may have bits that rounding would carry away. Whether factors are short is asked
+// first, because it is the same of most: what is told is not, and would be guessed wrong.
 template <class T>
 HWY_INLINE void StoreNarrowProduct(VN product, VN x, VN f, T *y) {
   const bool is_number = hn::AllFalse(DN(), hn::IsNaN(f));
-  if (HWY_LIKELY(is_number && Narrow<T>::StoreTold(product, y))) return;
   if (is_number && AreShort<T>(f)) return StoreShortProduct(product, x, f, y);
+  if (HWY_LIKELY(is_number && Narrow<T>::StoreTold(product, y))) return;
   StoreRegisterByDoubles(x, f, y);
 }
 

@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
@@ -111,6 +112,10 @@ inline constexpr bool kPicksFloats = kByDoubles<P> &&Narrow<T>::kInFloats;
 template <class P, class T>
 using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P>;
 
+// Rows of so many elements have their factors picked. Of those of 16 the groups are read in turn, which
+// gains where that is asked for.
+inline constexpr int64_t kMostInPickedRow = kAsksNear ? kMostPicked : kMostPicked - 1;
+
 // A register of factors. Returns whether what is loaded stands for them.
 template <class P, class T, class F>
 HWY_INLINE bool LoadFactors(const Factor<P> *factor, F *factors) {
@@ -142,12 +147,22 @@ HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
          Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
 }
 
+// Asks for what follows some elements, and near for what follows them and their factors in a row.
+template <int64_t kCount, class P, class T>
+HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool in_row) {
+  prefetch_far(x, soon);
+  if (!kAsksNear || !in_row) return;
+  prefetch_near(x, kNear);
+  if (soon == kFar) ask_ahead(factor, kCount, kStream);
+}
+
 // kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
 // they are done.
 template <int64_t kCount, class P, class T>
-HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t soon) {
+HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t soon,
+                               bool in_row) {
   const typename P::Tag d;
-  prefetch_far(x, soon);
+  AskForBoth<kCount, P>(x, factor, soon, in_row);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
   constexpr int64_t kTogether = kInFloats<kCount, P, T> ? kNarrow : kFactors<P>;
   for (int64_t i = 0; i < kCount; i += kTogether) {
@@ -165,29 +180,30 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
 // must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> *factor,
-                                   int64_t soon) {
+                                   int64_t soon, bool in_row) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon)) break;
+    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon, in_row)) break;
   }
   for (; i + kFactors<P> <= n; i += kFactors<P>) {
-    if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, soon)) break;
+    if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, soon, false)) break;
   }
   return i;
 }
 
-// A factor for each element of the row.
+// A factor for each element of the row. `in_row`: they follow in memory, as elements do.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                              const Factor<P> *factor, int64_t factor_step, int64_t soon) {
+                              const Factor<P> *factor, int64_t factor_step, int64_t soon,
+                              bool in_row) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
-  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon) : 0;
+  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon, in_row) : 0;
   while (i < n) {
     ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kFactors<P>),
                     factor + i * factor_step, factor_step);
     i += kFactors<P>;
     if (contiguous && i < n) {
-      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon);
+      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon, in_row);
     }
   }
 }
@@ -204,7 +220,7 @@ HWY_NOINLINE void ScaleTinyRows(const T *x, T *y, int64_t n, int64_t rows, const
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t i = 0; i < n; ++i) repeated[r * n + i] = factor[(row + r) * factor_row];
     }
-    ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, soon);
+    ScaleElements<T, P>(x + row * n, 1, y + row * n, 1, count * n, repeated, 1, soon, false);
   }
 }
 
@@ -249,6 +265,7 @@ class PickedRows {
         for (int64_t g = 0; g < kGroups; ++g) {
           const T *from = At(x + g * args.x_group + k * kRegister);
           prefetch_far(from, args.soon);
+          ask_in_turn(from, 1);
           Store(from, picked, At(y + g * args.y_group + k * kRegister), k, factor + row);
         }
       }
@@ -334,7 +351,7 @@ template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t soon = args.soon;
   ForEachRow<T, Factor<P>>(args, [soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon)))) return;
+    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, false)))) return;
     for (int64_t i = 0; i < kCount; i += kFactors<P>) {
       ScaleSome<T, P>(x + i, 1, y + i, 1, kFactors<P>, factor + i, 1);
     }
@@ -348,7 +365,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
       constexpr auto kRows = PickedRows<P, T>::kRows;
       if constexpr (kRows >= 4) {
         const bool many = args.rows >= kRows && args.factor_row == 1;
-        if (many && args.n < kMostPicked) return ScaleGroupsOfPickedRows<T, P>(args);
+        if (many && args.n <= kMostInPickedRow) return ScaleGroupsOfPickedRows<T, P>(args);
       }
       if (args.n < kFactors<P>) return ScaleGroupsOfTinyRows<T, P>(args);
     }
@@ -370,7 +387,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
       }
       return ForEachRow<T, Factor<P>>(
           args, [n = args.n, soon = args.soon](const T *x, T *y, const Factor<P> *factor)
-                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon); });
+                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon, true); });
     case Rows::kAny:
       return ForEachRow<T, Factor<P>>(
           args, [&](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
@@ -378,7 +395,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
               ScaleRow<T, P>(x, args.x_step, y, args.y_step, args.n, *factor, args.soon);
             } else {
               ScaleElements<T, P>(x, args.x_step, y, args.y_step, args.n, factor, args.factor_step,
-                                  args.soon);
+                                  args.soon, false);
             }
           });
   }

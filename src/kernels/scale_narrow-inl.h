@@ -8,6 +8,8 @@
 
 #include <hwy/highway.h>
 
+#include <bit>
+
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
@@ -62,19 +64,28 @@ class NarrowFactors {
   HWY_ALIGN int32_t usual_[kMost];
 };
 
-// What floats do not tell. Of a row times a short float that may be most.
+// What floats do not tell.
 template <class T, class P>
 HWY_NOINLINE void ScaleUntold(const T *x, T *y, int64_t n, Factor<P> factor) {
-  if constexpr (!kByDoubles<P>) {
-    const VN f = hn::Set(DN(), factor);
-    if (n % kNarrow == 0 && AreShort<T>(f)) {
-      for (int64_t i = 0; i < n; i += kNarrow) {
-        StoreShortProduct(ProductInFloats(x + i, f), Narrow<T>::Load(x + i), f, y + i);
-      }
-      return;
-    }
-  }
   ScaleRun<T, P>(x, y, n, factor, 0);
+}
+
+// A contiguous row of n >= kNarrow elements times a short factor. The last register may overlap the
+// one before, so it is read before anything is written.
+template <class T>
+HWY_INLINE void ScaleByShort(const T *x, T *y, int64_t n, float factor, int64_t soon) {
+  if (factor == 0) return ZeroRow(y, 1, n);
+  const VN f = hn::Set(DN(), factor);
+  const auto store = [&](VN elements, T *to)
+                         HWY_ATTR { StoreShortProduct(hn::Mul(elements, f), elements, f, to); };
+  const int64_t before_last = n - kNarrow;
+  const VN last = Narrow<T>::Load(x + before_last);
+  for (int64_t i = 0; i < before_last; i += kNarrow) {
+    prefetch_far(x + i, soon);
+    store(Narrow<T>::Load(x + i), y + i);
+  }
+  prefetch_far(x + before_last, soon);
+  store(last, y + before_last);
 }
 
 // A pair of registers.
@@ -114,6 +125,10 @@ template <class T, class P, class F>
 HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, const Factor<P> &factor,
                                int64_t soon) {
   using N = Narrow<T>;
+  if constexpr (!kByDoubles<P>) {
+    const bool is_short = (std::bit_cast<uint32_t>(factor) & kBeyondShort<T>) == 0;
+    if (is_short) return ScaleByShort(x, y, n, factor, soon);
+  }
   if (HWY_LIKELY(n % kWords == 0)) return ScalePairs<T, P>(x, y, n, f, factor, soon);
   prefetch_far(x + n - kNarrow, soon);
   if (n == kNarrow) {

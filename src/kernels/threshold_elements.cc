@@ -9,6 +9,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
@@ -233,6 +234,17 @@ int64_t DropElements(const ElementArgs &args) {
                                          HWY_ATTR { return DropSome(x, threshold, y); });
 }
 
+// Asks for what follows a line in a stream. One stage is enough for so short a loop, which runs ahead
+// of itself, unless it waits for the second.
+template <class T>
+HWY_INLINE void ask_for_line(const T *line) {
+  if constexpr (kAsksNear) {
+    ask_ahead(line, 1, kStream);
+  } else {
+    prefetch_far(line, kNear);
+  }
+}
+
 // The same for weights and thresholds of one type, which is also the one they are compared in.
 template <class T>
 int64_t DropAlike(const ElementArgs &args) {
@@ -250,9 +262,8 @@ int64_t DropAlike(const ElementArgs &args) {
   };
   int64_t i = 0;
   for (; i + kLineOf<T> <= args.n; i += kLineOf<T>) {
-    // One stage is enough: so short a loop runs ahead of itself.
-    prefetch_far(x + i, kNear);
-    prefetch_far(threshold.at(i), kNear);
+    ask_for_line(x + i);
+    ask_for_line(threshold.at(i));
     for (int64_t k = i; k < i + kLineOf<T>; k += lanes) drop(k);
   }
   for (; i + lanes <= args.n; i += lanes) drop(i);
