@@ -1,8 +1,8 @@
 // Asking for memory shortly before it is read, where registers are of eight doubles (AVX-512).
 // Processors bring streams as far as the second level of cache. With registers so large arithmetic
 // waits for the rest of the way, and is 10 to 30 % faster if the first level is asked for, too
-// (measured on Intel's, Emerald Rapids). With smaller ones it does not wait, and lost up to a fifth by
-// asking (AMD's, Zen 3).
+// (measured on Intel's, Emerald Rapids). With smaller ones it does not wait, and lost up to a fifth
+// by asking (AMD's, Zen 3).
 #if defined(SPK_KERNELS_ASK_NEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_ASK_NEAR_INL_H_
 #undef SPK_KERNELS_ASK_NEAR_INL_H_
@@ -30,7 +30,7 @@ inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
 
 // Asks for what is ahead of some elements of a row that is read in turn with others.
 template <class T>
-HWY_INLINE void ask_in_turn(const T *x, int64_t elements) {
+HWY_INLINE void AskInTurn(const T *x, int64_t elements) {
   if constexpr (kNearInTurn<T> != 0) ask_ahead(x, elements, kInTurn<T>);
 }
 

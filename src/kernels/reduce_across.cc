@@ -47,7 +47,7 @@ class RowsAhead {
   }
   template <class T>
   HWY_INLINE void AskInRow(const T *x, int64_t elements) const {
-    if (are_streams_) ask_in_turn(x, elements);
+    if (are_streams_) AskInTurn(x, elements);
   }
 
  private:
@@ -58,8 +58,8 @@ class RowsAhead {
 };
 
 // Asks for no row that follows where rows are this long or longer, of which processors see eight in
-// turn as streams; asking took up to a fifth longer. Of 16-bit numbers it never did: they take so
-// long to be converted and added that memory would wait.
+// turn as streams; asking took up to a fifth longer. With 16-bit numbers asking never lost:
+// they take so long to be converted and added that memory would wait.
 template <class T>
 inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
 

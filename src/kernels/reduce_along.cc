@@ -161,9 +161,9 @@ HWY_NOINLINE void FinishStored(const ReduceArgs &args, const Lanes<Op> *blocks, 
 }
 
 // Rows of tiles are read block by block if they have at least so many bytes, else several blocks
-// together; and no row that follows is asked for then, because processors fetch such pieces best by
-// themselves, and up to eight rows in turn, too. 16-bit numbers take so long to add that asking pays, of rows
-// read block by block if they are longer still. Measured.
+// together; and no row that follows is asked for then, because processors fetch such pieces best
+// by themselves, and up to eight rows in turn, too. 16-bit numbers take so long to add that asking
+// pays, of rows read block by block if they are longer still. Measured.
 inline constexpr int64_t kLeastByBlock = 128;
 template <class T>
 inline constexpr bool kAsksForRows = sizeof(T) < sizeof(float);
@@ -189,7 +189,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
       for (int64_t r = begin; r < end; ++r) {
         if (asks) PrefetchRow(x + RowOfNeighbours(args, r + rows_ahead, begin, end), row_bytes);
         const T *row = reinterpret_cast<const T *>(x + args.row[r]);
-        ask_in_turn(row, args.n);
+        AskInTurn(row, args.n);
         AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
       }
     }
@@ -201,7 +201,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
     if constexpr (kAsksForRows<T>) PrefetchRow(row + ahead, count * step);
-    ask_in_turn(reinterpret_cast<const T *>(row), count * step / static_cast<int64_t>(sizeof(T)));
+    if (step == row_bytes) AskInTurn(reinterpret_cast<const T *>(row), count * args.n);
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
@@ -293,7 +293,8 @@ HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const 
 }
 
 // The results of kN blocks of one row each, `apart` blocks from one to the next; the first is
-// number `first` and begins at x. `ahead` is for rows of kWhole; others ask before.
+// number `first` and begins at x. `ahead` is for rows of kWhole; long ones ask by themselves, and
+// for others the caller has asked.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE Accumulator<Op> ReduceGroup(const ReduceArgs &args, const Tail<Op> &tail,
                                        const std::byte *x, int64_t step, int64_t first,
@@ -337,25 +338,15 @@ HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail,
 // Memory gives more to several streams than to one, however far ahead that is asked for: rows are
 // read at several places of their box in turn, a little at each. Where they take long to compute
 // with (16-bit numbers, short rows of doubles) they are not: what comes late costs more there.
-// Measured with registers of four doubles; smaller ones would have fewer places.
+// Measured with registers of four and of eight doubles; smaller ones would have fewer places.
 template <class T>
 inline constexpr bool kShortInTurn = std::is_same_v<T, float>;
 template <class T>
 inline constexpr bool kLongInTurn = kN >= 4 && sizeof(T) >= sizeof(float);
 inline constexpr int64_t kLeastInTurn = 512;  // elements of a long row; of shorter ones unmeasured
 
-// So many bytes are at a place, at least and at most: a large box would have its places a power of
-// two apart, where they share sets of the caches.
+// So many bytes are at a place at least.
 inline constexpr int64_t kLeastAtPlace = 8192;
-inline constexpr int64_t kMostAtPlace = 16384;
-
-// How many units, `bytes` from one to the next and `count` of them left, are at each of `places`;
-// 0: too few, or not one after the other.
-HWY_INLINE int64_t UnitsAtPlace(int64_t count, int64_t bytes, int64_t places) {
-  if (count < places || bytes <= 0) return 0;
-  const int64_t units = HWY_MIN(count / places, HWY_MAX(1, kMostAtPlace / bytes));
-  return units * bytes < kLeastAtPlace ? 0 : units;
-}
 
 // Reduces blocks of one short row each with nothing between them, a group at each of kPlaces places
 // in turn. Returns how many.
@@ -363,24 +354,18 @@ template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
                                       const std::byte *x, int64_t step, int64_t first) {
   constexpr int64_t kPlaces = 4;
-  const int64_t group_bytes = kN * step;
-  int64_t done = 0;
-  while (const int64_t groups =
-             UnitsAtPlace((args.inner.count - done) / kN, group_bytes, kPlaces)) {
-    const int64_t at_place = groups * kN;
-    const int64_t end = done + kPlaces * at_place;
-    for (int64_t block = done; block < done + at_place; block += kN) {
-      for (int64_t at = block; at < end; at += at_place) {
-        const auto *group = reinterpret_cast<const T *>(x + at * step);
-        ask_in_turn(group, group_bytes / static_cast<int64_t>(sizeof(T)));
-        const auto results =
-            ReduceGroup<kRow, Op, T>(args, tail, x + at * step, step, first + at, 1, kNothingAhead);
-        StoreResults(args, results, first + at, kN);
-      }
+  const int64_t at_place = args.inner.count / (kPlaces * kN) * kN;
+  if (at_place * step < kLeastAtPlace) return 0;
+  for (int64_t block = 0; block < at_place; block += kN) {
+    for (int64_t at = block; at < kPlaces * at_place; at += at_place) {
+      const std::byte *group = x + at * step;
+      AskInTurn(reinterpret_cast<const T *>(group), kN * step / static_cast<int64_t>(sizeof(T)));
+      const auto results =
+          ReduceGroup<kRow, Op, T>(args, tail, group, step, first + at, 1, kNothingAhead);
+      StoreResults(args, results, first + at, kN);
     }
-    done = end;
   }
-  return done;
+  return kPlaces * at_place;
 }
 
 // Reduces blocks of one row each that is not so short: a group is a row at each of kN places.
@@ -388,16 +373,14 @@ HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &ta
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t step, int64_t first) {
-  int64_t done = 0;
-  while (const int64_t at_place = UnitsAtPlace(args.inner.count - done, step, kN)) {
-    for (int64_t block = done; block < done + at_place; ++block) {
-      const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step,
-                                                    first + block, at_place, kInTurn<T>);
-      StoreApart(args, results, first + block, at_place);
-    }
-    done += kN * at_place;
+  const int64_t at_place = args.inner.count / kN;
+  if (at_place * step < kLeastAtPlace) return 0;
+  for (int64_t block = 0; block < at_place; ++block) {
+    const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step, first + block,
+                                                  at_place, kInTurn<T>);
+    StoreApart(args, results, first + block, at_place);
   }
-  return done;
+  return kN * at_place;
 }
 
 // Reduces blocks of one short row each with nothing between them, in the order in which they lie,

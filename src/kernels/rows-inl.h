@@ -60,8 +60,8 @@ HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
          args.y_row == bytes;
 }
 
-// The factors of rows of n < kMostPicked elements that follow each other, picked from a register of
-// them: lane l of register k of the elements, of which there are `registers`, belongs to row
+// The factors of rows of up to kMostPicked elements that follow each other, picked from a register
+// of them: lane l of register k of the elements, of which there are `registers`, belongs to row
 // (k * lanes + l) / n.
 inline constexpr int64_t kMostPicked = 16;
 // Are factors picked? A register holds those of kN rows, whose elements are n registers; of two

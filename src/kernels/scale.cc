@@ -112,8 +112,8 @@ inline constexpr bool kPicksFloats = kByDoubles<P> &&Narrow<T>::kInFloats;
 template <class P, class T>
 using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P>;
 
-// Rows of so many elements have their factors picked. Of those of 16 the groups are read in turn, which
-// gains where that is asked for.
+// Rows of up to so many elements have their factors picked. Of those of 16, groups that share their
+// factors are then read in turn, which gains with large registers only.
 inline constexpr int64_t kMostInPickedRow = kAsksNear ? kMostPicked : kMostPicked - 1;
 
 // A register of factors. Returns whether what is loaded stands for them.
@@ -147,7 +147,8 @@ HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
          Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
 }
 
-// Asks for what follows some elements, and near for what follows them and their factors in a row.
+// Asks for what is read `soon` after some elements; and `in_row`, where what follows in memory is
+// read next, near for that and for the factors that follow.
 template <int64_t kCount, class P, class T>
 HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool in_row) {
   prefetch_far(x, soon);
@@ -265,7 +266,7 @@ class PickedRows {
         for (int64_t g = 0; g < kGroups; ++g) {
           const T *from = At(x + g * args.x_group + k * kRegister);
           prefetch_far(from, args.soon);
-          ask_in_turn(from, 1);
+          AskInTurn(from, 1);
           Store(from, picked, At(y + g * args.y_group + k * kRegister), k, factor + row);
         }
       }

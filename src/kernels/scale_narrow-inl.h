@@ -70,11 +70,10 @@ HWY_NOINLINE void ScaleUntold(const T *x, T *y, int64_t n, Factor<P> factor) {
   ScaleRun<T, P>(x, y, n, factor, 0);
 }
 
-// A contiguous row of n >= kNarrow elements times a short factor. The last register may overlap the
-// one before, so it is read before anything is written.
+// A contiguous row of n >= kNarrow elements times a factor that is usual and short, and not 0. The
+// last register may overlap the one before, so it is read before anything is written.
 template <class T>
 HWY_INLINE void ScaleByShort(const T *x, T *y, int64_t n, float factor, int64_t soon) {
-  if (factor == 0) return ZeroRow(y, 1, n);
   const VN f = hn::Set(DN(), factor);
   const auto store = [&](VN elements, T *to)
                          HWY_ATTR { StoreShortProduct(hn::Mul(elements, f), elements, f, to); };
@@ -126,8 +125,9 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, const Fa
                                int64_t soon) {
   using N = Narrow<T>;
   if constexpr (!kByDoubles<P>) {
+    // A 0 tells nothing of the other factors, and what is told of its products is the same of all.
     const bool is_short = (std::bit_cast<uint32_t>(factor) & kBeyondShort<T>) == 0;
-    if (is_short) return ScaleByShort(x, y, n, factor, soon);
+    if (is_short && factor != 0) return ScaleByShort(x, y, n, factor, soon);
   }
   if (HWY_LIKELY(n % kWords == 0)) return ScalePairs<T, P>(x, y, n, f, factor, soon);
   prefetch_far(x + n - kNarrow, soon);

@@ -237,7 +237,7 @@ int64_t DropElements(const ElementArgs &args) {
 // Asks for what follows a line in a stream. One stage is enough for so short a loop, which runs ahead
 // of itself, unless it waits for the second.
 template <class T>
-HWY_INLINE void ask_for_line(const T *line) {
+HWY_INLINE void AskForLine(const T *line) {
   if constexpr (kAsksNear) {
     ask_ahead(line, 1, kStream);
   } else {
@@ -262,8 +262,8 @@ int64_t DropAlike(const ElementArgs &args) {
   };
   int64_t i = 0;
   for (; i + kLineOf<T> <= args.n; i += kLineOf<T>) {
-    ask_for_line(x + i);
-    ask_for_line(threshold.at(i));
+    AskForLine(x + i);
+    if (threshold.step != 0) AskForLine(threshold.at(i));
     for (int64_t k = i; k < i + kLineOf<T>; k += lanes) drop(k);
   }
   for (; i + lanes <= args.n; i += lanes) drop(i);

@@ -267,7 +267,7 @@ static void multiplied_by_one_is_untouched(void **state) {
 /* Blocks of 4 rows of `n` elements, some of them times 1; in some of those, one element is a
  * signalling NaN. */
 static void check_ones(int32_t dtype, int n, int every) {
-  enum { kBlocks = 43, kHigh = 4, kMostInRow = 7 };
+  enum { kBlocks = 43, kHigh = 4, kMostInRow = 16 };
   const float factors_of[] = {1, 0.5f, 2, 1, -0.25f};
   double x[kHigh * kBlocks * kMostInRow];
   double products[kHigh * kBlocks * kMostInRow];
@@ -298,7 +298,7 @@ static void ones_among_other_multipliers(void **state) {
   (void)state;
   const int32_t dtypes[] = {SPK_F32, SPK_F16, SPK_BF16};
   for (int d = 0; d < COUNT(dtypes); ++d) {
-    for (int n = 1; n <= 7; ++n) {
+    for (int n = 1; n <= 16; ++n) {
       for (int every = 1; every <= 43; every += 6) check_ones(dtypes[d], n, every);
     }
   }

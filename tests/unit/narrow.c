@@ -129,6 +129,10 @@ static spk_block *blocks_of_shape(const format *f, shape of) {
 }
 
 static void check_word(const format *f, int i, double factor, uint16_t got) {
+  if (factor == 1.0) {
+    assert_int_equal(got, i); /* every bit, of NaN too */
+    return;
+  }
   const bool is_nan = is_nan_word(f, (uint16_t)i);
   const long double product = factor == 0.0 ? 0.0L
                               : is_nan      ? (long double)NAN
@@ -144,22 +148,28 @@ static void check_word(const format *f, int i, double factor, uint16_t got) {
   fail();
 }
 
-/* Every block times a factor of its own. */
+/* Every block times a factor of its own; every other call writes elsewhere. */
 static void check_products(const format *f, shape of, spk_buffer factors, const double *as_double) {
   static uint16_t words[kWords];
-  for (int i = 0; i < kWords; ++i) words[i] = (uint16_t)i;
+  static uint16_t others[kWords];
+  static bool in_place = true;
+  for (int i = 0; i < kWords; ++i) words[i] = others[i] = (uint16_t)i;
   spk_block *block = blocks_of_shape(f, of);
   const spk_buffer leaf = {words, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {others, kWords, f->dtype, SPK_LAYOUT_VIEW, NULL};
   factors.numel = spk_block_numblk(block);
-  assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &factors));
+  assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, in_place ? NULL : &into, 1, &factors));
   spk_block_release(block);
+  const uint16_t *got = in_place ? words : others;
   for (int i = 0; i < kWords; ++i) {
+    if (!in_place) assert_int_equal(words[i], i);
     if (is_in_a_block(of, i)) {
-      check_word(f, i, as_double[block_of(of, i)], words[i]);
+      check_word(f, i, as_double[block_of(of, i)], got[i]);
     } else {
-      assert_int_equal(words[i], i);
+      assert_int_equal(got[i], i);
     }
   }
+  in_place = !in_place;
 }
 
 /* Between 2^-12 and 2^12, of either sign; some are special. */
@@ -247,13 +257,17 @@ static double near_double(double factor, uint64_t random) {
 }
 
 /* The float before a factor, itself, the next, or the nearest of 16 or of 13 bits, whose products
- * with bf16 or f16 are floats unless they are below normal ones. */
+ * with bf16 or f16 are floats unless they are below normal ones, or of one bit more. */
 static float near_float(float factor, uint64_t random) {
   int exponent = 0;
   const float fraction = frexpf(factor, &exponent);
-  const float others[] = {nextafterf(factor, -INFINITY), factor, nextafterf(factor, INFINITY),
+  const float others[] = {nextafterf(factor, -INFINITY),
+                          factor,
+                          nextafterf(factor, INFINITY),
                           ldexpf(rintf(fraction * 0x1p16F), exponent - 16),
-                          ldexpf(rintf(fraction * 0x1p13F), exponent - 13)};
+                          ldexpf(rintf(fraction * 0x1p13F), exponent - 13),
+                          ldexpf(rintf(fraction * 0x1p17F), exponent - 17),
+                          ldexpf(rintf(fraction * 0x1p14F), exponent - 14)};
   return others[(random >> 58) % COUNT(others)];
 }
 
