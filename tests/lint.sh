@@ -27,8 +27,8 @@ mkdir -p build/lint
 
 # Some builds compile file by file: each has to include what it needs.
 git ls-files 'src/*/*.cc' | grep -v '^src/kernels/' |
-  xargs -P "$(nproc)" -n 1 clang++-14 -std=c++20 -fsyntax-only -Iinclude -Isrc -fopenmp \
-    -DSPK_BUILDING -DSPK_WITH_TBB -DSPK_WITH_OPENMP
+  xargs -P "$(nproc)" -n 1 clang++-14 -std=c++20 -fsyntax-only -Wall -Wextra -Wshadow -Werror \
+    -Iinclude -Isrc -fopenmp -DSPK_BUILDING -DSPK_WITH_TBB -DSPK_WITH_OPENMP
 
 # Kernels are one text for all instruction sets, and analysed for one of them. They allocate nothing
 # and own nothing: following each path of each instantiation would take most of the time.

@@ -28,6 +28,13 @@ inline constexpr int64_t kNearInTurn = kAsksNear && sizeof(T) >= sizeof(float) ?
 template <class T>
 inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
 
+// Is what follows in memory read next? In a stream it is, and in long rows most of it. What follows
+// short ones that lie apart would be brought for nothing.
+HWY_INLINE bool IsReadNext(int64_t row_bytes, int64_t soon) {
+  constexpr int64_t kLongEnough = 4096;
+  return soon == kFar || row_bytes >= kLongEnough;
+}
+
 // Asks for what is ahead of some elements of a row that is read in turn with others.
 template <class T>
 HWY_INLINE void AskInTurn(const T *x, int64_t elements) {

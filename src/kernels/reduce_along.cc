@@ -113,6 +113,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   // Rows too long to be asked for whole and too short for streams: while one is read, the same
   // places of the next are asked for.
   const bool asks_for_next = args.rows > 1 && !prefetches && !is_stream;
+  const bool asks_near = args.inner.step == bytes || IsReadNext(bytes, 0);
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -120,7 +121,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
       const std::byte *row = x + i * args.inner.step + args.row[r];
       if (prefetches && !kAsksItself) PrefetchRow(row + ahead, bytes);
       const Stages next_row{RowOfNeighbours(args, r + 1, 0, args.rows) - args.row[r],
-                            kNearInTurn<T>};
+                            asks_near ? kNearInTurn<T> : 0};
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with,
                    asks_for_next ? next_row : in_row, &lanes);
     }
@@ -181,6 +182,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
                                     int64_t end, Lanes<Op> *lanes) {
   const int64_t step = args.inner.step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const bool asks_near = step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     const bool asks = kAsksForRows<T> && row_bytes >= kLeastAskedByBlock;
     const int64_t rows_ahead = HWY_MIN(kRowsAhead, end - begin);
@@ -189,7 +191,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
       for (int64_t r = begin; r < end; ++r) {
         if (asks) PrefetchRow(x + RowOfNeighbours(args, r + rows_ahead, begin, end), row_bytes);
         const T *row = reinterpret_cast<const T *>(x + args.row[r]);
-        AskInTurn(row, args.n);
+        if (asks_near) AskInTurn(row, args.n);
         AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
       }
     }
@@ -201,7 +203,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
     if constexpr (kAsksForRows<T>) PrefetchRow(row + ahead, count * step);
-    if (step == row_bytes) AskInTurn(reinterpret_cast<const T *>(row), count * args.n);
+    if (asks_near) AskInTurn(reinterpret_cast<const T *>(row), count * args.n);
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
@@ -269,7 +271,8 @@ inline constexpr int64_t kPieceOf = (kNearInTurn<T> != 0 ? kNearInTurn<T> : 1024
 // Adds kN long rows, `bytes` and `apart` blocks from one to the next, piece by piece in turn.
 template <class Op, class T>
 HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
-                            int64_t bytes, int64_t first, int64_t apart, Lanes<Op> *lanes) {
+                            int64_t bytes, int64_t first, int64_t apart, Stages ahead,
+                            Lanes<Op> *lanes) {
   const auto row = [&](int64_t i) HWY_ATTR { return reinterpret_cast<const T *>(x + i * bytes); };
   const auto with = [&](int64_t i) HWY_ATTR { return WithFor<Op>(args, first + i * apart); };
   const int64_t in_steps = args.n / kLongStep * kLongStep;
@@ -278,7 +281,7 @@ HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const 
     const int64_t end = HWY_MIN(e + kPieceOf<T>, in_steps);
     for (int64_t i = 0; i < kN; ++i) {
       LongLanes<Op> own = sums[i];  // in registers
-      const AskAlong<T> ask{row(i), kInTurn<T>};
+      const AskAlong<T> ask{row(i), ahead};
       for (int64_t k = e; k < end; k += kLongStep) {
         own.Add(row(i) + k, with(i));
         ask(k);
@@ -293,15 +296,15 @@ HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const 
 }
 
 // The results of kN blocks of one row each, `apart` blocks from one to the next; the first is
-// number `first` and begins at x. `ahead` is for rows of kWhole; long ones ask by themselves, and
-// for others the caller has asked.
+// number `first` and begins at x. `ahead` is for rows of kWhole and kLong; for others the
+// caller has asked.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE Accumulator<Op> ReduceGroup(const ReduceArgs &args, const Tail<Op> &tail,
                                        const std::byte *x, int64_t step, int64_t first,
                                        int64_t apart, Stages ahead) {
   Lanes<Op> lanes[kN];
   if constexpr (kRow == RowKind::kLong) {
-    AddInPieces<Op, T>(args, tail, x, apart * step, first, apart, lanes);
+    AddInPieces<Op, T>(args, tail, x, apart * step, first, apart, ahead, lanes);
   } else {
     for (int64_t i = 0; i < kN; ++i) {
       const T *row = reinterpret_cast<const T *>(x + i * apart * step);
@@ -375,9 +378,11 @@ HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail
                                     const std::byte *x, int64_t step, int64_t first) {
   const int64_t at_place = args.inner.count / kN;
   if (at_place * step < kLeastAtPlace) return 0;
+  const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const Stages ahead = step == bytes || IsReadNext(bytes, 0) ? kInTurn<T> : kNothingAhead;
   for (int64_t block = 0; block < at_place; ++block) {
     const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step, first + block,
-                                                  at_place, kInTurn<T>);
+                                                  at_place, ahead);
     StoreApart(args, results, first + block, at_place);
   }
   return kN * at_place;

@@ -147,12 +147,12 @@ HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
          Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
 }
 
-// Asks for what is read `soon` after some elements; and `in_row`, where what follows in memory is
-// read next, near for that and for the factors that follow.
+// Asks for what is read `soon` after some elements; and if what follows in memory is read next
+// (`read_on`), near for that and for the factors that follow.
 template <int64_t kCount, class P, class T>
-HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool in_row) {
+HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool read_on) {
   prefetch_far(x, soon);
-  if (!kAsksNear || !in_row) return;
+  if (!kAsksNear || !read_on) return;
   prefetch_near(x, kNear);
   if (soon == kFar) ask_ahead(factor, kCount, kStream);
 }
@@ -161,9 +161,9 @@ HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bo
 // they are done.
 template <int64_t kCount, class P, class T>
 HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t soon,
-                               bool in_row) {
+                               bool read_on) {
   const typename P::Tag d;
-  AskForBoth<kCount, P>(x, factor, soon, in_row);
+  AskForBoth<kCount, P>(x, factor, soon, read_on);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
   constexpr int64_t kTogether = kInFloats<kCount, P, T> ? kNarrow : kFactors<P>;
   for (int64_t i = 0; i < kCount; i += kTogether) {
@@ -181,10 +181,10 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
 // must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> *factor,
-                                   int64_t soon, bool in_row) {
+                                   int64_t soon, bool read_on) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon, in_row)) break;
+    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon, read_on)) break;
   }
   for (; i + kFactors<P> <= n; i += kFactors<P>) {
     if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, soon, false)) break;
@@ -192,19 +192,19 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> 
   return i;
 }
 
-// A factor for each element of the row. `in_row`: they follow in memory, as elements do.
+// A factor for each element of the row. `read_on`: what follows both in memory is read next.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
                               const Factor<P> *factor, int64_t factor_step, int64_t soon,
-                              bool in_row) {
+                              bool read_on) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
-  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon, in_row) : 0;
+  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon, read_on) : 0;
   while (i < n) {
     ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kFactors<P>),
                     factor + i * factor_step, factor_step);
     i += kFactors<P>;
     if (contiguous && i < n) {
-      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon, in_row);
+      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon, read_on);
     }
   }
 }
@@ -248,6 +248,7 @@ class PickedRows {
                            const Factor<P> *factor) const {
     constexpr auto kRegister = kRows * static_cast<int64_t>(sizeof(T));
     const Tag d;
+    const bool asks_near = IsReadNext(args.rows * n_ * static_cast<int64_t>(sizeof(T)), args.soon);
     int64_t row = 0;
     for (; row + kRows <= args.rows; row += kRows, x += kRegister * n_, y += kRegister * n_) {
       hn::Vec<Tag> factors;
@@ -266,7 +267,7 @@ class PickedRows {
         for (int64_t g = 0; g < kGroups; ++g) {
           const T *from = At(x + g * args.x_group + k * kRegister);
           prefetch_far(from, args.soon);
-          AskInTurn(from, 1);
+          if (asks_near) AskInTurn(from, 1);
           Store(from, picked, At(y + g * args.y_group + k * kRegister), k, factor + row);
         }
       }
@@ -361,6 +362,7 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
 
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
+  const bool read_on = IsReadNext(args.n * static_cast<int64_t>(sizeof(T)), args.soon);
   if constexpr (!kForShortRows<P, T>) {
     if (FollowEachOther<T>(args)) {
       constexpr auto kRows = PickedRows<P, T>::kRows;
@@ -387,8 +389,8 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
         if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
-          args, [n = args.n, soon = args.soon](const T *x, T *y, const Factor<P> *factor)
-                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon, true); });
+          args, [n = args.n, soon = args.soon, read_on](const T *x, T *y, const Factor<P> *factor)
+                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon, read_on); });
     case Rows::kAny:
       return ForEachRow<T, Factor<P>>(
           args, [&](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {

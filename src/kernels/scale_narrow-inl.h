@@ -80,7 +80,7 @@ HWY_INLINE void ScaleByShort(const T *x, T *y, int64_t n, float factor, int64_t 
   const int64_t before_last = n - kNarrow;
   const VN last = Narrow<T>::Load(x + before_last);
   for (int64_t i = 0; i < before_last; i += kNarrow) {
-    prefetch_far(x + i, soon);
+    if (i % kLineOf<T> == 0) prefetch_far(x + i, soon);
     store(Narrow<T>::Load(x + i), y + i);
   }
   prefetch_far(x + before_last, soon);
@@ -125,7 +125,7 @@ HWY_INLINE void ScaleNarrowRow(const T *x, T *y, int64_t n, const F &f, const Fa
                                int64_t soon) {
   using N = Narrow<T>;
   if constexpr (!kByDoubles<P>) {
-    // A 0 tells nothing of the other factors, and what is told of its products is the same of all.
+    // 0 is short, too, but found among factors of any kind: processors would guess wrong.
     const bool is_short = (std::bit_cast<uint32_t>(factor) & kBeyondShort<T>) == 0;
     if (is_short && factor != 0) return ScaleByShort(x, y, n, factor, soon);
   }

@@ -631,8 +631,8 @@ static void check_rows(int32_t dtype, int wide, int gap, double p) {
   const int64_t size = size_of(dtype == SPK_F64 ? SPK_F64 : SPK_F32);
   const int64_t pitch = wide + gap;
   const int64_t rows = (kManyElements - wide) / pitch + 1;
-  memset(all, 0xff, sizeof all); /* what was left out is no norm */
-  memset(back, 0xff, sizeof back);
+  memset(all, 0xff, sizeof all); /* what is left out both ways differs */
+  memset(back, 0xfe, sizeof back);
   norms_of_rows(dtype, 0, rows, wide, pitch, p, all);
   norms_of_rows(dtype, (rows - 1) * pitch, rows, wide, -pitch, p, back);
   const char *const norms = (const char *)all;
