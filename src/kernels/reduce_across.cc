@@ -27,8 +27,8 @@ struct RowsOfBlocks {
   int64_t at;
 };
 
-// Asks for rows that are `rows_ahead` further on, in this box or in the next one; or, where rows are
-// long, for what follows in them.
+// Asks for rows that are `rows_ahead` further on, in this box or in the next one; or, where rows
+// are long, for what follows in them.
 class RowsAhead {
  public:
   HWY_INLINE RowsAhead(const ReduceArgs &args, int64_t row, int64_t rows, int64_t rows_ahead,
@@ -58,8 +58,8 @@ class RowsAhead {
 };
 
 // Asks for no row that follows where rows are this long or longer, of which processors see eight in
-// turn as streams; asking took up to a fifth longer. With 16-bit numbers asking never lost:
-// they take so long to be converted and added that memory would wait.
+// turn as streams; asking took up to a fifth longer. With 16-bit numbers asking never lost: they take
+// so long to be converted and added that memory would wait.
 template <class T>
 inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
 

@@ -296,8 +296,8 @@ HWY_INLINE void AddInPieces(const ReduceArgs &args, const Tail<Op> &tail, const 
 }
 
 // The results of kN blocks of one row each, `apart` blocks from one to the next; the first is
-// number `first` and begins at x. `ahead` is for rows of kWhole and kLong; for others the
-// caller has asked.
+// number `first` and begins at x. `ahead` is for rows of kWhole and kLong; for
+// others the caller has asked.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE Accumulator<Op> ReduceGroup(const ReduceArgs &args, const Tail<Op> &tail,
                                        const std::byte *x, int64_t step, int64_t first,

@@ -234,8 +234,8 @@ int64_t DropElements(const ElementArgs &args) {
                                          HWY_ATTR { return DropSome(x, threshold, y); });
 }
 
-// Asks for what follows a line in a stream. One stage is enough for so short a loop, which runs ahead
-// of itself, unless it waits for the second.
+// Asks for what follows a line in a stream. One stage is enough for so short a loop, which runs
+// ahead of itself, unless it waits for the second.
 template <class T>
 HWY_INLINE void AskForLine(const T *line) {
   if constexpr (kAsksNear) {

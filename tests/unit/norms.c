@@ -594,6 +594,7 @@ static void check_columns(int32_t dtype, int high, int wide, double p) {
   enum { kFew = 5, kMost = 9000, kApart = 97 };
   static uint64_t all[kMost];
   const int64_t size = size_of(dtype == SPK_F64 ? SPK_F64 : SPK_F32);
+  memset(all, 0xff, sizeof all); /* what is left out is no norm */
   norms_of_columns(dtype, 0, high, wide, wide, p, all);
   for (int column = 0; column < wide; column += kApart) {
     uint64_t few[kFew];
