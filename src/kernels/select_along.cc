@@ -137,24 +137,20 @@ void ApplySettledAlong(const SelectFewArgs &args, const T *x, T *y, const T *cut
   }
 }
 
-// Sorts the keys of N elements, from `begin` on, of a register of scopes of n, largest first. May
+// Sorts the keys of N elements, from `begin` on, of a register of scopes of n, as SortKeys does. May
 // read beyond a scope.
 template <typename T, size_t N>
-void SortTransposed(const T *x, int64_t n, int64_t begin, T (*sorted)[Panel<T>::kWidth]) {
-  constexpr int64_t kA = kAtom<T>;
-  constexpr auto kCount = static_cast<int64_t>(N);
-  Vec<T> key[HWY_MAX(kCount, kA)];
-  for (int64_t at = 0; at < kCount; at += kA) {
-    const int64_t first = HWY_MAX(HWY_MIN(at, kCount - kA), 0);
-    LoadTransposed(x, n, begin + first, key + first);
-  }
+bool SortTransposed(const T *x, int64_t n, int64_t begin, T (*sorted)[Panel<T>::kWidth]) {
+  Vec<T> key[HWY_MAX(static_cast<int64_t>(N), kAtom<T>)];
+  LoadPositions<T, N>(x, n, begin, key);
   for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(key[i]);
-  SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+  const bool compare = SortKeys<T, N>(key);
   for (size_t i = 0; i < N; ++i) hn::Store(key[i], Tag<T>(), sorted[i]);
+  return compare;
 }
 
 template <typename T>
-using SortTransposedFn = void (*)(const T *, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
+using SortTransposedFn = bool (*)(const T *, int64_t, int64_t, T (*)[Panel<T>::kWidth]);
 
 template <typename T, size_t... I>
 constexpr std::array<SortTransposedFn<T>, kHalf> SortTransposedTable(std::index_sequence<I...>) {
@@ -162,13 +158,14 @@ constexpr std::array<SortTransposedFn<T>, kHalf> SortTransposedTable(std::index_
 }
 
 template <typename T>
-void SortHalvesTransposed(const T *x, int64_t n, int64_t column, Panel<T> *panel) {
+bool SortHalvesTransposed(const T *x, int64_t n, int64_t column, Panel<T> *panel) {
   static constexpr auto kSort = SortTransposedTable<T>(std::make_index_sequence<kHalf>());
   using Row = T(*)[Panel<T>::kWidth];
   const int64_t half = FirstHalf(n);
-  kSort[half - 1](x, n, 0, reinterpret_cast<Row>(panel->sorted[1] + column));
-  if (n == half) return;
-  kSort[n - half - 1](x, n, half, reinterpret_cast<Row>(panel->sorted[half + 3] + column));
+  const bool compare = kSort[half - 1](x, n, 0, reinterpret_cast<Row>(panel->sorted[1] + column));
+  if (n == half) return compare;
+  const auto second = reinterpret_cast<Row>(panel->sorted[half + 3] + column);
+  return kSort[n - half - 1](x, n, half, second) && compare;
 }
 
 // The elements of a panel as rows, for what needs their positions.
@@ -185,8 +182,9 @@ template <typename T>
 void SelectAlongPanel(const SelectFewArgs &args, const T *x, T *y, int64_t columns,
                       const Places<T> &places, Panel<T> *panel) {
   constexpr int64_t kL = kLanesOf<T>;
+  panel->is_sorted = true;
   for (int64_t c = 0; c < columns * kL; c += kL) {
-    SortHalvesTransposed(x + c * args.n, args.n, c, panel);
+    panel->is_sorted &= SortHalvesTransposed(x + c * args.n, args.n, c, panel);
   }
   const bool settled = CutPanel(args, columns, panel);
   if (settled) SettleTransposed(args, x, columns, panel);
@@ -278,13 +276,9 @@ HWY_INLINE void StoreCut(const Vec<T> *element, Vec<T> cut, Panel<T> *panel) {
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
                                  T *y, Panel<T> *panel) {
-  constexpr int64_t kA = kAtom<T>;
   constexpr auto n = static_cast<int64_t>(N);
-  Vec<T> element[HWY_MAX(n, kA)];
-  for (int64_t at = 0; at < n; at += kA) {
-    const int64_t first = HWY_MAX(HWY_MIN(at, n - kA), 0);
-    LoadTransposed(x, n, first, element + first);
-  }
+  Vec<T> element[HWY_MAX(n, kAtom<T>)];
+  LoadPositions<T, N>(x, n, 0, element);
   Vec<T> cut;
   const bool certain = CutRegisters<T, N>(args, element, &cut);
   if (!certain) {

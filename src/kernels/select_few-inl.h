@@ -18,53 +18,11 @@
 
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
-
-#ifndef SPK_KERNELS_SELECT_FEW_ONCE_
-#define SPK_KERNELS_SELECT_FEW_ONCE_
-namespace spk {
-
-// Batcher's merge exchange for any number of keys (Knuth, volume 3, 5.2.2, algorithm M): pairs of
-// positions to be put in order, one after the other.
-struct SortingNetwork {
-  static constexpr size_t kMostPairs = 63;  // of 16 keys
-  std::array<uint8_t, kMostPairs> first{}, second{};
-  size_t pairs = 0;
-};
-constexpr SortingNetwork sorting_network(size_t keys) {
-  SortingNetwork network;
-  size_t top = 1;
-  while (2 * top < keys) top *= 2;
-  for (size_t p = keys > 1 ? top : 0; p > 0; p /= 2) {
-    size_t remainder = 0;
-    size_t distance = p;
-    for (size_t q = top;; q /= 2) {
-      for (size_t i = 0; i + distance < keys; ++i) {
-        if ((i & p) != remainder) continue;
-        network.first[network.pairs] = static_cast<uint8_t>(i);
-        network.second[network.pairs++] = static_cast<uint8_t>(i + distance);
-      }
-      if (q == p) break;
-      distance = q - p;
-      remainder = p;
-    }
-  }
-  return network;
-}
-
-}  // namespace spk
-#endif
+#include "kernels/sort_keys-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <typename T>
-using Tag = hn::ScalableTag<T>;
-template <typename T>
-using Vec = hn::Vec<Tag<T>>;
-template <typename T>
-inline constexpr int64_t kLanesOf = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
 inline constexpr size_t kHalf = kFewBlocks / 2;
 template <typename T>
@@ -83,7 +41,8 @@ struct Panel {
   HWY_ALIGN T cut[kWidth];
   HWY_ALIGN T until[kWidth];
   HWY_ALIGN T wanted[kWidth];
-  uint64_t present = 0;  // bit k: a scope of the panel wants k
+  uint64_t present = 0;   // bit k: a scope of the panel wants k
+  bool is_sorted = true;  // false: some keys do not compare
 };
 
 // Where the elements of the scopes of a panel lie: rows of one position each.
@@ -113,25 +72,7 @@ class PanelRows {
   int64_t at_[kFewBlocks];
 };
 
-template <typename T>
-HWY_INLINE Vec<T> Magnitude(Vec<T> element) {
-  return hn::And(element, hn::Set(Tag<T>(), std::numeric_limits<T>::max()));
-}
-
 // --- the k-th largest -----------------------------------------------------------------------
-
-template <typename T>
-HWY_INLINE void LargerFirst(Vec<T> &a, Vec<T> &b) {
-  const Vec<T> larger = hn::Max(a, b);
-  b = hn::Min(a, b);
-  a = larger;
-}
-
-template <typename T, size_t N, size_t... I>
-HWY_INLINE void SortVectors([[maybe_unused]] Vec<T> *key, std::index_sequence<I...>) {
-  [[maybe_unused]] constexpr SortingNetwork network = sorting_network(N);
-  (LargerFirst<T>(key[network.first[I]], key[network.second[I]]), ...);
-}
 
 // Elements of the first half of a scope; the second may have one less.
 inline int64_t FirstHalf(int64_t n) {
@@ -153,12 +94,12 @@ HWY_INLINE Edge<T> EdgeOf(const Panel<T> &panel, int64_t n, int64_t k, int64_t c
   const int64_t first = FirstHalf(n);
   const int64_t second = n - first;
   const auto load = [&](int64_t row) HWY_ATTR { return hn::Load(d, panel.sorted[row] + column); };
-  Edge<T> edge{hn::Set(d, T{-1}), load(HWY_MIN(k, first) + 1)};
+  Edge<T> edge{hn::Set(d, kLowKey<T>), load(HWY_MIN(k, first) + 1)};
   for (int64_t i = HWY_MAX(k - second, 0); i <= HWY_MIN(first, k); ++i) {
     const Vec<T> a = load(i);
     const int64_t row = first + 2 + k - i;
-    edge.last_in = hn::Max(edge.last_in, hn::Min(a, load(row)));
-    edge.first_out = hn::Max(edge.first_out, hn::Min(a, load(row + 1)));
+    edge.last_in = Larger<T>(edge.last_in, Smaller<T>(a, load(row)));
+    edge.first_out = Larger<T>(edge.first_out, Smaller<T>(a, load(row + 1)));
   }
   return edge;
 }
@@ -188,16 +129,36 @@ HWY_INLINE bool CutColumn(const SelectFewArgs &args, int64_t column, Panel<T> *p
   return !hn::AllFalse(d, doubt);
 }
 
+template <typename T>
+HWY_INLINE Vec<T> ClampedKey(Vec<T> element, int64_t nan_key) {
+  return hn::Min(Magnitude<T>(element), hn::Set(Tag<T>(), static_cast<T>(nan_key)));
+}
+
+// The cut of a register of scopes whose keys could not be sorted: the `wanted`-th largest of each,
+// bit by bit from the highest one. A bit is set if as many are no less.
+template <typename T>
+HWY_NOINLINE Vec<T> FindCut(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t column,
+                            Vec<T> wanted) {
+  constexpr Tag<T> d;
+  Vec<T> last_in = hn::Zero(d);
+  for (T bit = std::numeric_limits<T>::max() / 2 + 1; bit != 0; bit /= 2) {
+    const Vec<T> tried = hn::Or(last_in, hn::Set(d, bit));
+    const Vec<T> below = hn::Sub(tried, hn::Set(d, T{1}));
+    Vec<T> missing = wanted;
+    for (int64_t p = 0; p < args.n; ++p) {
+      const Vec<T> key = ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key);
+      missing = hn::Add(missing, hn::VecFromMask(d, hn::Gt(key, below)));
+    }
+    last_in = hn::IfThenElse(hn::Gt(missing, hn::Zero(d)), last_in, tried);
+  }
+  return hn::Sub(last_in, hn::Set(d, T{1}));
+}
+
 // --- ties -----------------------------------------------------------------------------------
 
 template <typename T>
 HWY_INLINE int64_t SumOfLanes(Vec<T> v) {
   return static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(Tag<T>(), v)));
-}
-
-template <typename T>
-HWY_INLINE Vec<T> ClampedKey(Vec<T> element, int64_t nan_key) {
-  return hn::Min(Magnitude<T>(element), hn::Set(Tag<T>(), static_cast<T>(nan_key)));
 }
 
 // The position of the last of the ties at each cut of a column that stays by position.
@@ -286,10 +247,10 @@ inline bool MaySettle(const SelectFewArgs &args) {
   return args.margin == 1;
 }
 
-// Cuts the scopes of a panel whose halves are sorted. Returns whether ties are to be settled.
+// Cuts the scopes of a panel whose halves are sorted. Returns whether it is to be settled.
 template <typename T>
 bool CutPanel(const SelectFewArgs &args, int64_t columns, Panel<T> *panel) {
-  bool doubt = false;
+  bool doubt = !panel->is_sorted;
   for (int64_t c = 0; c < columns; ++c) doubt |= CutColumn(args, c * kLanesOf<T>, panel);
   if (!doubt || MaySettle(args)) return doubt;
   *args.ties += 1;
@@ -299,17 +260,23 @@ bool CutPanel(const SelectFewArgs &args, int64_t columns, Panel<T> *panel) {
 template <typename T>
 void SettlePanel(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t columns,
                  Panel<T> *panel) {
-  for (int64_t c = 0; c < columns; ++c) SettleTies(args, rows, c * kLanesOf<T>, panel);
+  constexpr Tag<T> d;
+  for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
+    if (!panel->is_sorted) {
+      hn::Store(FindCut(args, rows, c, hn::Load(d, panel->wanted + c)), d, panel->cut + c);
+    }
+    SettleTies(args, rows, c, panel);
+  }
 }
 
 template <typename T>
 void PreparePanel(const SelectFewArgs &args, Panel<T> *panel) {
   const int64_t first = FirstHalf(args.n);
   for (int64_t c = 0; c < Panel<T>::kWidth; ++c) {
-    panel->sorted[0][c] = std::numeric_limits<T>::max();
-    panel->sorted[first + 1][c] = T{-1};
-    panel->sorted[first + 2][c] = std::numeric_limits<T>::max();
-    panel->sorted[args.n + 3][c] = T{-1};
+    panel->sorted[0][c] = kHighKey<T>;
+    panel->sorted[first + 1][c] = kLowKey<T>;
+    panel->sorted[first + 2][c] = kHighKey<T>;
+    panel->sorted[args.n + 3][c] = kLowKey<T>;
   }
   if (args.count_step == 0) FillWanted(args, 0, Panel<T>::kWidth, panel);
 }
@@ -328,24 +295,26 @@ HWY_INLINE void AskForPart(const ScopeRows<T> &next, int64_t first, int64_t c) {
   }
 }
 
-// Sorts the keys of N rows from `first` on, largest first. Asks for those of `next`, if there are.
+// Sorts the keys of N rows from `first` on, as SortKeys does. Asks for those of `next`, if there are.
 template <typename T, size_t N>
-void SortRows(const ScopeRows<T> &rows, int64_t first, int64_t columns,
+bool SortRows(const ScopeRows<T> &rows, int64_t first, int64_t columns,
               T (*sorted)[Panel<T>::kWidth], const ScopeRows<T> &next) {
   constexpr Tag<T> d;
+  bool compare = true;
   for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
     if (next.x) AskForPart<T, N>(next, first, c);
     Vec<T> key[N];
     for (size_t i = 0; i < N; ++i) {
       key[i] = Magnitude<T>(hn::LoadU(d, rows[first + static_cast<int64_t>(i)] + c));
     }
-    SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+    compare &= SortKeys<T, N>(key);
     for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i] + c);
   }
+  return compare;
 }
 
 template <typename T>
-using SortRowsFn = void (*)(const ScopeRows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth],
+using SortRowsFn = bool (*)(const ScopeRows<T> &, int64_t, int64_t, T (*)[Panel<T>::kWidth],
                             const ScopeRows<T> &);
 
 template <typename T, size_t... I>
@@ -360,8 +329,10 @@ void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *
                 const ScopeRows<T> &next = {nullptr, nullptr}) {
   static constexpr auto kSort = SortRowsTable<T>(std::make_index_sequence<kHalf>());
   const int64_t half = FirstHalf(n);
-  kSort[half - 1](rows, 0, columns, panel->sorted + 1, next);
-  if (n > half) kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3, next);
+  panel->is_sorted = kSort[half - 1](rows, 0, columns, panel->sorted + 1, next);
+  if (n > half) {
+    panel->is_sorted &= kSort[n - half - 1](rows, half, columns, panel->sorted + half + 3, next);
+  }
 }
 
 // --- registers ------------------------------------------------------------------------------
@@ -377,17 +348,32 @@ inline bool FitsRegisters(const SelectFewArgs &args) {
          args.counts[0] > 0 && args.counts[0] < args.n;
 }
 
+template <typename T, size_t N>
+HWY_INLINE Vec<T> FindCutInRegisters(const SelectFewArgs &args, const Vec<T> *element) {
+  HWY_ALIGN T copied[N][kLanesOf<T>];
+  int64_t at[N];
+  for (size_t i = 0; i < N; ++i) {
+    hn::Store(element[i], Tag<T>(), copied[i]);
+    at[i] = static_cast<int64_t>(i * sizeof copied[i]);
+  }
+  const ScopeRows<T> rows{reinterpret_cast<const std::byte *>(copied), at};
+  return FindCut(args, rows, 0, hn::Set(Tag<T>(), static_cast<T>(args.counts[0])));
+}
+
 // Cuts a register of scopes, one a lane. Returns false if that leaves a doubt.
 template <typename T, size_t N>
 HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, Vec<T> *cut) {
   constexpr Tag<T> d;
   const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
+  const int64_t k = args.counts[0];
   Vec<T> key[N];
   for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(element[i]);
-  SortVectors<T, N>(key, std::make_index_sequence<sorting_network(N).pairs>());
+  if (!SortKeys<T, N>(key)) {
+    *cut = FindCutInRegisters<T, N>(args, element);
+    return false;
+  }
   HWY_ALIGN T sorted[N][kLanesOf<T>];
   for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i]);
-  const int64_t k = args.counts[0];
   const Vec<T> last_in = hn::Min(hn::Load(d, sorted[k - 1]), nan);
   const Vec<T> first_out = hn::Min(hn::Load(d, sorted[k]), nan);
   *cut = hn::Sub(last_in, hn::Set(d, T{1}));

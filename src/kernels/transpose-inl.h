@@ -8,6 +8,8 @@
 
 #include <hwy/highway.h>
 
+#include <utility>
+
 #include "kernels/prefetch.h"
 #include "kernels/select_few-inl.h"
 
@@ -70,6 +72,22 @@ HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *row
   for (int64_t i = first; i < first + kA; ++i) prefetch_far(x + i * kLanesOf<T>, kFar);
   for (int64_t i = 0; i < kA; ++i) rows[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
   TransposeBlocks<T>(rows);
+}
+
+// The same of the N elements from `first` on; the last block overlaps the one before, and may be all
+// there is. Not a loop: compilers would keep its registers in memory.
+template <typename T, size_t N, size_t... I>
+HWY_INLINE void LoadPositions(const T *x, int64_t n, int64_t first, Vec<T> *rows,
+                              std::index_sequence<I...>) {
+  constexpr int64_t kA = kAtom<T>;
+  constexpr int64_t kLast = HWY_MAX(static_cast<int64_t>(N) - kA, 0);
+  constexpr int64_t kAt[] = {HWY_MIN(static_cast<int64_t>(I) * kA, kLast)...};
+  (LoadTransposed(x, n, first + kAt[I], rows + kAt[I]), ...);
+}
+template <typename T, size_t N>
+HWY_INLINE void LoadPositions(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
+  constexpr auto kA = static_cast<size_t>(kAtom<T>);
+  LoadPositions<T, N>(x, n, first, rows, std::make_index_sequence<(N + kA - 1) / kA>());
 }
 
 }  // namespace HWY_NAMESPACE

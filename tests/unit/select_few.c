@@ -68,6 +68,7 @@ typedef enum {
   kFewValues,
   kNearTies, /* magnitudes of 1 and the next three numbers */
   kSpecials,
+  kRareNans, /* one in sixty: most scopes have none, beside some that do */
   kZeros,
   kMostlyZeros, /* nine in ten, so that blocks are; of f32 and bf16 also numbers whose squares are */
   kDataKinds
@@ -80,9 +81,10 @@ static uint64_t random_element(int32_t dtype, DataKind kind) {
   const uint64_t one = ((UINT64_C(1) << (e - 1)) - 1) << m;
   const uint64_t infinity = ((UINT64_C(1) << e) - 1) << m;
   const uint64_t mantissa = (next_random() << 31 | next_random()) & ((UINT64_C(1) << m) - 1);
+  if (kind == kRareNans && next_random() % 60 == 0) return sign | infinity | mantissa | 1;
   /* Some scopes with a tie, among others without. */
   if (kind == kRareTies && next_random() % 3 == 0) return sign | (one + (UINT64_C(2) << m));
-  if (kind == kDistinct || kind == kRareTies) {
+  if (kind == kDistinct || kind == kRareTies || kind == kRareNans) {
     return sign | (one + ((next_random() % 4) << m)) | mantissa;
   }
   if (kind == kFewValues) return sign | (one + (next_random() % 3 << (m - 1)));
