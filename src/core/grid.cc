@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "base/dtype.h"
 #include "kernels/kernels.h"
@@ -24,16 +25,34 @@ int innermost_of(const Extents &shape, const Extents &step) {
   return innermost;
 }
 
-// A row of a few elements would waste most of each cache line: along the innermost dimension boxes
-// have at least so many.
+// The dimension that continues a row of `bytes` bytes; -1 if there is none.
+int continuing(const Extents &shape, const Extents &step, int64_t bytes) {
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && std::abs(step[d]) == bytes) return d;
+  }
+  return -1;
+}
+
+// Indices that a row of kLeastRow bytes takes; whole groups of kLanes, which kernels take together.
+int64_t least_row(int64_t step) {
+  const int64_t row = kLeastRow / std::max<int64_t>(step, 1);
+  return row > kLanes / 2 ? (row + kLanes - 1) / kLanes * kLanes : row;
+}
+
+// A row of a few elements would waste most of each cache line: boxes have rows of at least
+// kLeastRow bytes, along the innermost dimension and those that continue it.
 Extents least_of(const Extents &shape, const Extents &step) {
   Extents least(shape.size(), 1);
-  const int innermost = innermost_of(shape, step);
-  if (innermost < 0) return least;
-  int64_t row = kLeastRow / std::max<int64_t>(std::abs(step[innermost]), 1);
-  // Kernels take so many blocks together.
-  if (row > kLanes / 2) row = (row + kLanes - 1) / kLanes * kLanes;
-  least[innermost] = std::clamp<int64_t>(row, 1, shape[innermost]);
+  int d = innermost_of(shape, step);
+  const int64_t first = d < 0 ? 0 : std::abs(step[d]);
+  const int64_t row = least_row(first);
+  for (int64_t found = 1; d >= 0 && found < row;) {
+    const int64_t group = row % kLanes == 0 ? kLanes / std::gcd(found, kLanes) : 1;
+    const int64_t missing = (row + found - 1) / found;
+    least[d] = std::min(shape[d], (missing + group - 1) / group * group);
+    found *= least[d];
+    d = least[d] == shape[d] ? continuing(shape, step, found * first) : -1;
+  }
   return least;
 }
 
