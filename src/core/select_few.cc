@@ -30,8 +30,8 @@ int64_t nan_key_of(int32_t dtype) {
 
 // Bytes from a scope's first element to each of its elements.
 struct Positions {
-  int64_t x[kFewBlocks] = {};
-  int64_t y[kFewBlocks] = {};
+  int64_t x[kHalvedBlocks] = {};
+  int64_t y[kHalvedBlocks] = {};
 
   Positions(const Scope &scope, const GridLeaf &leaf) {
     const Extents &shape = scope.members[0].shape;
@@ -141,7 +141,7 @@ class FewElements {
     const Panel shape = panel_of(layout, scopes.extent);
     const Extents steps = shape.extent.row_major().times(size());
     copy_box(shape.extent, size(), leaf_.x + dot(low, leaf_.grid_x), shape.x, panel, steps);
-    int64_t at[kFewBlocks];
+    int64_t at[kHalvedBlocks];
     for (int64_t p = 0; p < n(); ++p) at[p] = p * count * size();
     SelectFewArgs args = arguments(totals);
     args.x = panel;
@@ -186,7 +186,9 @@ class FewElements {
 
   SelectFewKernel kernel_for(Layout layout) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
-    return is_along(layout) ? kernels_.select_along[dtype] : kernels_.select_across[dtype];
+    if (n() > kFewBlocks)
+      return (is_along(layout) ? kernels_.halve_along : kernels_.halve_across)[dtype];
+    return (is_along(layout) ? kernels_.select_along : kernels_.select_across)[dtype];
   }
 
   // A box of scopes as [scope][position] or [position][scope], and the leaf's steps in that order.
@@ -217,7 +219,8 @@ class FewElements {
 }  // namespace
 
 bool are_few_elements(const Scope &scope, const Grids &grids) {
-  return scope.numblk_per_scope <= kFewBlocks && grids.size() == 1 && grids[0].numel_per_block == 1;
+  return scope.numblk_per_scope <= kHalvedBlocks && grids.size() == 1 &&
+         grids[0].numel_per_block == 1;
 }
 
 FewTotals select_few(const Kernels &kernels, Scratch &scratch, const Scope &scope,

@@ -26,6 +26,7 @@ const Kernels *make_table() {
   fill_select(table);
   fill_select_across(table);
   fill_select_along(table);
+  fill_select_halving(table);
   fill_block_keys(table);
   fill_blocks_in_lanes(table);
   fill_select_many(table);

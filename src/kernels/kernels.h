@@ -230,8 +230,11 @@ struct TransposeArgs {
   int64_t x_row, y_row;   // between rows
 };
 
-// The top elements of many scopes of `n` <= kFewBlocks elements each: the others become +0. Keys
-// are the bits of magnitudes.
+// The same of elements where they are in memory: up to so many are cut by halving intervals.
+inline constexpr int64_t kHalvedBlocks = 256;
+
+// The top elements of many scopes of `n` elements each: the others become +0. Keys are the bits of
+// magnitudes.
 struct SelectFewArgs {
   const std::byte *x;   // position 0 of the first scope, read
   std::byte *y;         // the same, written; x, or memory of its own
@@ -385,6 +388,9 @@ struct Kernels {
   SelectFewKernel select_across[kDtypes];
   // Scopes one after the other, each a row.
   SelectFewKernel select_along[kDtypes];
+  // The same of more than kFewBlocks elements a scope, of which ties are settled.
+  SelectFewKernel halve_across[kDtypes];
+  SelectFewKernel halve_along[kDtypes];
   // Blocks whose elements are side by side with those of the next block.
   void (*block_keys_across[kDtypes])(const BlockKeysArgs &args);
   void (*mask_by_keys_across[kDtypes])(const BlockKeysArgs &args);

@@ -16,6 +16,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/halve_keys-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/sort_keys-inl.h"
@@ -28,19 +29,26 @@ inline constexpr size_t kHalf = kFewBlocks / 2;
 template <typename T>
 inline constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // elements of a cache line
 
-// Scopes that are selected together: one a lane, some registers of them.
+// What is wanted and found of scopes that are selected together, one a lane.
 template <typename T>
-struct Panel {
+struct Cuts {
   static constexpr int64_t kWidth = 4 * kLine<T>;
+
+  // An element stays if its key is above `cut`, or one more and its position at most `until`.
+  HWY_ALIGN T cut[kWidth];
+  HWY_ALIGN T until[kWidth];
+  HWY_ALIGN T wanted[kWidth];
+};
+
+// Some registers of scopes.
+template <typename T>
+struct Panel : Cuts<T> {
+  using Cuts<T>::kWidth;
   static constexpr int64_t kColumns = kWidth / kLanesOf<T>;
 
   HWY_ALIGN T element[kFewBlocks][kWidth];
   // The halves of a scope, each between a sentinel above all keys and one below.
   HWY_ALIGN T sorted[kFewBlocks + 4][kWidth];
-  // An element stays if its key is above `cut`, or one more and its position at most `until`.
-  HWY_ALIGN T cut[kWidth];
-  HWY_ALIGN T until[kWidth];
-  HWY_ALIGN T wanted[kWidth];
   uint64_t present = 0;   // bit k: a scope of the panel wants k
   bool is_sorted = true;  // false: some keys do not compare
 };
@@ -56,20 +64,26 @@ struct ScopeRows {
   }
 };
 
-// The elements of a panel, a row for each position.
-template <typename T>
-class PanelRows {
+// kRows rows of one array, `row` elements apart.
+template <typename T, int64_t kRows>
+class RowsOf {
  public:
-  explicit PanelRows(const Panel<T> &panel)
-      : x_(reinterpret_cast<const std::byte *>(panel.element)) {
-    constexpr int64_t kRow = Panel<T>::kWidth * static_cast<int64_t>(sizeof(T));
-    for (int64_t p = 0; p < int64_t{kFewBlocks}; ++p) at_[p] = p * kRow;
+  RowsOf(const T *first, int64_t row) : x_(reinterpret_cast<const std::byte *>(first)) {
+    for (int64_t p = 0; p < kRows; ++p) at_[p] = p * row * static_cast<int64_t>(sizeof(T));
   }
   HWY_INLINE ScopeRows<T> rows() const { return {x_, at_}; }
 
  private:
   const std::byte *x_;
-  int64_t at_[kFewBlocks];
+  int64_t at_[kRows];
+};
+
+// The elements of a panel, a row for each position.
+template <typename T>
+class PanelRows : public RowsOf<T, kFewBlocks> {
+ public:
+  explicit PanelRows(const Panel<T> &panel)
+      : RowsOf<T, kFewBlocks>(panel.element[0], Panel<T>::kWidth) {}
 };
 
 // --- the k-th largest -----------------------------------------------------------------------
@@ -134,26 +148,6 @@ HWY_INLINE Vec<T> ClampedKey(Vec<T> element, int64_t nan_key) {
   return hn::Min(Magnitude<T>(element), hn::Set(Tag<T>(), static_cast<T>(nan_key)));
 }
 
-// The cut of a register of scopes whose keys could not be sorted: the `wanted`-th largest of each,
-// bit by bit from the highest one. A bit is set if as many are no less.
-template <typename T>
-HWY_NOINLINE Vec<T> FindCut(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t column,
-                            Vec<T> wanted) {
-  constexpr Tag<T> d;
-  Vec<T> last_in = hn::Zero(d);
-  for (T bit = std::numeric_limits<T>::max() / 2 + 1; bit != 0; bit /= 2) {
-    const Vec<T> tried = hn::Or(last_in, hn::Set(d, bit));
-    const Vec<T> below = hn::Sub(tried, hn::Set(d, T{1}));
-    Vec<T> missing = wanted;
-    for (int64_t p = 0; p < args.n; ++p) {
-      const Vec<T> key = ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key);
-      missing = hn::Add(missing, hn::VecFromMask(d, hn::Gt(key, below)));
-    }
-    last_in = hn::IfThenElse(hn::Gt(missing, hn::Zero(d)), last_in, tried);
-  }
-  return hn::Sub(last_in, hn::Set(d, T{1}));
-}
-
 // --- ties -----------------------------------------------------------------------------------
 
 template <typename T>
@@ -182,11 +176,11 @@ Vec<T> LastStaying(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t 
 // of them beyond what was wanted.
 template <typename T>
 void SettleTies(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t column,
-                Panel<T> *panel) {
+                Cuts<T> *scopes) {
   constexpr Tag<T> d;
-  const Vec<T> wanted = hn::Load(d, panel->wanted + column);
+  const Vec<T> wanted = hn::Load(d, scopes->wanted + column);
   // Where none is wanted this wraps around, to what no key is.
-  const Vec<T> last_in = hn::Add(hn::Load(d, panel->cut + column), hn::Set(d, T{1}));
+  const Vec<T> last_in = hn::Add(hn::Load(d, scopes->cut + column), hn::Set(d, T{1}));
   Vec<T> above = hn::Zero(d);
   Vec<T> equal = hn::Zero(d);
   for (int64_t p = 0; p < args.n; ++p) {
@@ -197,13 +191,13 @@ void SettleTies(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t col
   const Vec<T> quota = hn::Sub(wanted, above);
   const auto tied = hn::And(hn::Gt(wanted, hn::Zero(d)), hn::Gt(equal, quota));
   *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
-  Vec<T> until = hn::Set(d, T{kFewBlocks});
+  Vec<T> until = hn::Set(d, static_cast<T>(args.n));
   if (args.keep_ties) {
     *args.beyond += SumOfLanes<T>(hn::IfThenElseZero(tied, hn::Sub(equal, quota)));
   } else {
     until = hn::IfThenElse(tied, LastStaying<T>(args, rows, column, last_in, quota), until);
   }
-  hn::Store(until, d, panel->until + column);
+  hn::Store(until, d, scopes->until + column);
 }
 
 // What an element stays for: that its key, all NaN alike, is above the cut, or above what is tied
@@ -257,14 +251,33 @@ bool CutPanel(const SelectFewArgs &args, int64_t columns, Panel<T> *panel) {
   return false;
 }
 
+struct AskNothing {
+  HWY_INLINE void operator()(int) const {}
+};
+
+// Cuts a register of scopes of n keys each that could not be sorted.
+template <typename T>
+HWY_NOINLINE void HalveRegister(const T *keys, int64_t n, const T *wanted, T *cut) {
+  HalveKeys<T, 1>(keys, kLanesOf<T>, n, wanted, cut, AskNothing());
+}
+
+// Cuts a column whose keys could not be sorted.
+template <typename T>
+void HalveColumn(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t column,
+                 Panel<T> *panel) {
+  constexpr Tag<T> d;
+  HWY_ALIGN T keys[kFewBlocks][kLanesOf<T>];
+  for (int64_t p = 0; p < args.n; ++p) {
+    hn::Store(ClampedKey<T>(hn::LoadU(d, rows[p] + column), args.nan_key), d, keys[p]);
+  }
+  HalveRegister(keys[0], args.n, panel->wanted + column, panel->cut + column);
+}
+
 template <typename T>
 void SettlePanel(const SelectFewArgs &args, const ScopeRows<T> &rows, int64_t columns,
                  Panel<T> *panel) {
-  constexpr Tag<T> d;
   for (int64_t c = 0; c < columns * kLanesOf<T>; c += kLanesOf<T>) {
-    if (!panel->is_sorted) {
-      hn::Store(FindCut(args, rows, c, hn::Load(d, panel->wanted + c)), d, panel->cut + c);
-    }
+    if (!panel->is_sorted) HalveColumn(args, rows, c, panel);
     SettleTies(args, rows, c, panel);
   }
 }
@@ -348,16 +361,17 @@ inline bool FitsRegisters(const SelectFewArgs &args) {
          args.counts[0] > 0 && args.counts[0] < args.n;
 }
 
+// The cut of a register of scopes whose keys could not be sorted.
 template <typename T, size_t N>
-HWY_INLINE Vec<T> FindCutInRegisters(const SelectFewArgs &args, const Vec<T> *element) {
-  HWY_ALIGN T copied[N][kLanesOf<T>];
-  int64_t at[N];
-  for (size_t i = 0; i < N; ++i) {
-    hn::Store(element[i], Tag<T>(), copied[i]);
-    at[i] = static_cast<int64_t>(i * sizeof copied[i]);
-  }
-  const ScopeRows<T> rows{reinterpret_cast<const std::byte *>(copied), at};
-  return FindCut(args, rows, 0, hn::Set(Tag<T>(), static_cast<T>(args.counts[0])));
+HWY_INLINE Vec<T> HalvedCut(const SelectFewArgs &args, const Vec<T> *element) {
+  constexpr Tag<T> d;
+  HWY_ALIGN T keys[N][kLanesOf<T>];
+  HWY_ALIGN T wanted[kLanesOf<T>];
+  HWY_ALIGN T cut[kLanesOf<T>];
+  for (size_t i = 0; i < N; ++i) hn::Store(ClampedKey<T>(element[i], args.nan_key), d, keys[i]);
+  hn::Store(hn::Set(d, static_cast<T>(args.counts[0])), d, wanted);
+  HalveRegister(keys[0], static_cast<int64_t>(N), wanted, cut);
+  return hn::Load(d, cut);
 }
 
 // Cuts a register of scopes, one a lane. Returns false if that leaves a doubt.
@@ -369,7 +383,7 @@ HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, V
   Vec<T> key[N];
   for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(element[i]);
   if (!SortKeys<T, N>(key)) {
-    *cut = FindCutInRegisters<T, N>(args, element);
+    *cut = HalvedCut<T, N>(args, element);
     return false;
   }
   HWY_ALIGN T sorted[N][kLanesOf<T>];

@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "kernels/convert-inl.h"
+#include "kernels/count_up-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/tables.h"
 
@@ -149,17 +150,6 @@ HWY_INLINE int64_t Collect(KeyVec<K> keys, M chosen, K *out) {
 #endif
 }
 
-// Adds 1 where a mask is true.
-template <class K, class M>
-HWY_INLINE KeyVec<K> CountUp(KeyVec<K> count, M mask) {
-  const KeyTag<K> d;
-#if HWY_TARGET <= HWY_AVX3
-  return hn::IfThenElse(mask, hn::Add(count, hn::Set(d, K{1})), count);
-#else
-  return hn::Sub(count, hn::VecFromMask(d, mask));  // which is -1 there
-#endif
-}
-
 // Lanes in which a mask was true, over many vectors: lane by lane where lanes are wide enough.
 template <class K, bool kWide = (sizeof(K) > 2)>
 class LaneCounter {
@@ -167,7 +157,7 @@ class LaneCounter {
   HWY_INLINE LaneCounter() : count_(hn::Zero(KeyTag<K>())) {}
   template <class M>
   HWY_INLINE void Add(M mask) {
-    count_ = CountUp<K>(count_, mask);
+    count_ = CountUp(KeyTag<K>(), count_, mask);
   }
   HWY_INLINE int64_t Total() const {
     HWY_ALIGN K lanes[kMaxKeyLanes<K>];
@@ -363,7 +353,7 @@ class FewKeys {
     const auto limit = hn::Set(Tag(), least);
     KeyVec<K> below = hn::Zero(d);
     for (int64_t i = 0; i < end_; i += KeyLanes<K>()) {
-      below = CountUp<K>(below, hn::RebindMask(d, hn::Lt(hn::LoadU(Tag(), key_ + i), limit)));
+      below = CountUp(d, below, hn::RebindMask(d, hn::Lt(hn::LoadU(Tag(), key_ + i), limit)));
     }
     return end_ - static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d, below)));
   }

@@ -63,15 +63,19 @@ HWY_INLINE void TransposeBlocks(Vec<T> *v) {
 
 #endif
 
-// The elements from `first` on of a register of scopes of n elements: one position a register. Asks
-// for its share of the memory ahead: processors keep only about a dozen lines on their way, and to
-// ask for all of it at once would stall.
+// The elements from `first` on of a register of scopes of n elements: one position a register.
 template <typename T>
-HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
+HWY_INLINE void LoadBlocksTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
   constexpr int64_t kA = kAtom<T>;
-  for (int64_t i = first; i < first + kA; ++i) prefetch_far(x + i * kLanesOf<T>, kFar);
   for (int64_t i = 0; i < kA; ++i) rows[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
   TransposeBlocks<T>(rows);
+}
+// The same; asks for its share of the memory ahead: processors keep only about a dozen lines on their
+// way, and to ask for all of it at once would stall.
+template <typename T>
+HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
+  for (int64_t i = first; i < first + kAtom<T>; ++i) prefetch_far(x + i * kLanesOf<T>, kFar);
+  LoadBlocksTransposed(x, n, first, rows);
 }
 
 // The same of the N elements from `first` on; the last block overlaps the one before, and may be all

@@ -2,7 +2,7 @@
  * elements around the view. */
 #include "support.h"
 
-enum { kCapacity = 1 << 14, kGuard = 40, kMostBlocks = 40 };
+enum { kCapacity = 1 << 14, kGuard = 40, kMostBlocks = 260 };
 
 static const int32_t kDtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
 
@@ -319,6 +319,28 @@ static void scopes_of_two_dimensions(void **state) {
   }
 }
 
+/* Lines of scopes are cut together, up to 256 elements; fewer than a line, some and a rest. */
+static void scopes_of_dozens(void **state) {
+  (void)state;
+  const int64_t sizes[] = {34, 47, 64, 100, 129, 256, 257};
+  for (int64_t i = 0; i < COUNT(sizes); ++i) {
+    const int64_t m = sizes[i];
+    const Layout along = {{1, 41 * m}, {41 * m, 1}, kGuard, {1, 1}, {1, m}};
+    check_all(&along);
+    const Layout rows = {{2, 5 * m}, {5 * m + 3, 1}, kGuard, {1, 1}, {1, m}};
+    check_all(&rows);
+    const Layout back = {{1, 9 * m}, {9 * m, -1}, kGuard + 9 * m - 1, {1, 1}, {1, m}};
+    check_all(&back);
+    const int64_t width = m < 200 ? 73 : 37;
+    const Layout across = {{m, width}, {width + 2, 1}, kGuard, {1, 1}, {m, 1}};
+    check_all(&across);
+  }
+  const Layout square = {{16, 72}, {75, 1}, kGuard, {1, 1}, {8, 8}};
+  check_all(&square);
+  const Layout turned = {{15, 72}, {1, 15}, kGuard, {1, 1}, {5, 9}};
+  check_all(&turned);
+}
+
 static void scopes_of_small_blocks(void **state) {
   (void)state;
   const int64_t blocks[][2] = {{1, 2}, {1, 4}, {1, 8}, {1, 16}, {2, 1},
@@ -453,6 +475,7 @@ int main(void) {
       TEST(scopes_along_a_strided_axis),
       TEST(scopes_that_run_backwards),
       TEST(scopes_of_two_dimensions),
+      TEST(scopes_of_dozens),
       TEST(scopes_of_small_blocks),
       TEST(scopes_of_many_neighbouring_small_blocks),
       TEST(small_blocks_are_selected_into_other_steps),
