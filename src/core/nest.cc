@@ -15,12 +15,7 @@ void Nest::compile() {
       dims_[d].step[k] = -dims_[d].step[k];
     }
   }
-  // Few dimensions, mostly in order; std::stable_sort would allocate.
-  for (int d = 1; d < count_; ++d) {
-    int to = d;
-    while (to > 0 && dims_[to - 1].step[0] > dims_[d].step[0]) --to;
-    move(d, to);
-  }
+  sort_by(0, 0);
   int merged = 0;
   for (int d = 0; d < count_; ++d) {
     NestDim *below = merged > 0 ? &dims_[merged - 1] : nullptr;
@@ -37,6 +32,15 @@ void Nest::compile() {
   count_ = merged;
 }
 
+void Nest::sort_by(int operand, int first) {
+  // Few dimensions, mostly in order; std::stable_sort would allocate.
+  for (int d = first + 1; d < count_; ++d) {
+    int to = d;
+    while (to > first && dims_[to - 1].step[operand] > dims_[d].step[operand]) --to;
+    move(d, to);
+  }
+}
+
 void Nest::move(int from, int to) {
   if (from < to) std::rotate(dims_ + from, dims_ + from + 1, dims_ + to + 1);
   if (from > to) std::rotate(dims_ + to, dims_ + from, dims_ + from + 1);
@@ -44,13 +48,41 @@ void Nest::move(int from, int to) {
 
 namespace {
 
+// Rows of at least kWord bytes and at most two words, which may overlap: a call of memmove for each
+// would take longer than to copy it.
+template <size_t kWord>
+void copy_short_rows(const Nest &nest, size_t bytes, const std::byte *from, std::byte *to) {
+  Nest padded = nest;
+  padded.pad_to(3);
+  const NestDim rows = padded[1];
+  const NestDim groups = padded[2];
+  const size_t last = bytes - kWord;
+  padded.for_each_outer(3, [&](const int64_t *offset) {
+    for (int64_t g = 0; g < groups.extent; ++g) {
+      const std::byte *x = from + offset[1] + g * groups.step[1];
+      std::byte *y = to + offset[0] + g * groups.step[0];
+      for (int64_t r = 0; r < rows.extent; ++r, x += rows.step[1], y += rows.step[0]) {
+        std::memcpy(y, x, kWord);
+        std::memcpy(y + last, x + last, kWord);
+      }
+    }
+  });
+}
+
+void copy_rows(const Nest &nest, size_t bytes, const std::byte *from, std::byte *to) {
+  if (bytes >= 4 && bytes <= 8) return copy_short_rows<4>(nest, bytes, from, to);
+  if (bytes >= 8 && bytes <= 16) return copy_short_rows<8>(nest, bytes, from, to);
+  if (bytes >= 16 && bytes <= 32) return copy_short_rows<16>(nest, bytes, from, to);
+  if (bytes >= 32 && bytes <= 64) return copy_short_rows<32>(nest, bytes, from, to);
+  nest.for_each_outer(
+      1, [&](const int64_t *offset) { std::memmove(to + offset[0], from + offset[1], bytes); });
+}
+
 template <typename T>
 void copy_elements(const Nest &nest, const std::byte *from, std::byte *to) {
   const NestDim inner = nest[0];
   if (inner.step[0] == sizeof(T) && inner.step[1] == sizeof(T)) {
-    const size_t bytes = static_cast<size_t>(inner.extent) * sizeof(T);
-    return nest.for_each_outer(
-        1, [&](const int64_t *offset) { std::memmove(to + offset[0], from + offset[1], bytes); });
+    return copy_rows(nest, static_cast<size_t>(inner.extent) * sizeof(T), from, to);
   }
   nest.for_each_outer(1, [&](const int64_t *offset) {
     const std::byte *x = from + offset[1];
@@ -105,12 +137,27 @@ void copy_nest(const Nest &nest, int64_t size, const std::byte *from, std::byte 
   }
 }
 
-void copy_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
-              std::byte *to, const Extents &to_step) {
+namespace {
+
+Nest box_nest(const Extents &extent, const Extents &to_step, const Extents &from_step) {
   Nest nest;
   for (int d = 0; d < extent.size(); ++d) nest.add(extent[d], to_step[d], from_step[d]);
   nest.compile();
   nest.pad_to(1);
+  return nest;
+}
+
+}  // namespace
+
+void copy_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
+              std::byte *to, const Extents &to_step) {
+  copy_nest(box_nest(extent, to_step, from_step), size, from, to);
+}
+
+void read_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
+              std::byte *to, const Extents &to_step) {
+  Nest nest = box_nest(extent, to_step, from_step);
+  if (nest[0].step[0] == size && nest[0].step[1] == size) nest.sort_by(1, 1);
   copy_nest(nest, size, from, to);
 }
 

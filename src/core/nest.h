@@ -53,6 +53,8 @@ class Nest {
 
   // Moves dimension `from` to position `to`, keeping the order of the others.
   void move(int from, int to);
+  // Sorts the dimensions from `first` on by an operand's stride.
+  void sort_by(int operand, int first);
   // Appends a dimension of extent 1 until there are `count`.
   void pad_to(int count) {
     while (count_ < count) dims_[count_++] = {1, {}};
@@ -88,6 +90,9 @@ class Nest {
 void copy_nest(const Nest &nest, int64_t size, const std::byte *from, std::byte *to);
 // The same of a box of elements, in steps of bytes.
 void copy_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
+              std::byte *to, const Extents &to_step);
+// The same to memory in cache: short rows are copied in the order in which they are read.
+void read_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,
               std::byte *to, const Extents &to_step);
 
 }  // namespace spk

@@ -185,7 +185,7 @@ BoxWords ScopeScores::words_of_elements(const Kernels &kernels, Scratch &scratch
     const ScopeMember &part = scope_.members[m];
     const Rect rect = member_rect(part, scopes);
     const Extents &step = grids_[m].leaves[0].grid_x;
-    copy_box(rect.extent, size, grids_[m].leaves[0].x + dot(rect.low, step), step,
+    read_box(rect.extent, size, grids_[m].leaves[0].x + dot(rect.low, step), step,
              words + part.first_position * size, steps_of_copies(part, scopes, pitch));
   }
   return {kernels, form_, n, words, pitch};
@@ -310,7 +310,7 @@ ScopeWords KeyStream::words(Scratch &scratch, const Chunk &chunk) const {
   if (is_run(extent, place.step, size)) return {kernels_, form_, from, n};
   auto *words = scratch.take<std::byte>(n * size);
   const Extents local = extent.row_major().times(size);
-  copy_box(extent, size, from, place.step, words, local);
+  read_box(extent, size, from, place.step, words, local);
   return {kernels_, form_, words, n};
 }
 

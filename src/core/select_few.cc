@@ -140,7 +140,7 @@ class FewElements {
     auto *panel = scratch.take<std::byte>(n() * count * size());
     const Panel shape = panel_of(layout, scopes.extent);
     const Extents steps = shape.extent.row_major().times(size());
-    copy_box(shape.extent, size(), leaf_.x + dot(low, leaf_.grid_x), shape.x, panel, steps);
+    read_box(shape.extent, size(), leaf_.x + dot(low, leaf_.grid_x), shape.x, panel, steps);
     int64_t at[kHalvedBlocks];
     for (int64_t p = 0; p < n(); ++p) at[p] = p * count * size();
     SelectFewArgs args = arguments(totals);
