@@ -217,10 +217,17 @@ int64_t Tiling::stride(const Extents &step) const {
 }
 
 Tiling Grid::tiles() const {
+  constexpr int64_t kFewElements = 4;
+  constexpr int64_t kScoreBytes = sizeof(float);
   // Each leaf has a dimension along which its memory is read in rows.
   Extents least(shape.size(), 1);
   for (const GridLeaf &leaf : leaves) {
     const Extents own = least_of(shape, leaf.grid_x);
+    for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
+  }
+  // Arrays with an entry for each block of a few elements are as much memory as a leaf.
+  if (numel_per_block <= kFewElements) {
+    const Extents own = least_of(shape, shape.row_major().times(kScoreBytes));
     for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
   }
   return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), tile_elements,

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/elements.h"
 #include "core/norms.h"
 #include "core/threshold_rect.h"
 
@@ -14,12 +15,6 @@ float next_float(double threshold) {
   const auto nearest = static_cast<float>(threshold);
   const bool below = static_cast<double>(nearest) < threshold;
   return below ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
-}
-
-// Blocks of one element that are their own values, and whose thresholds lie in the same order or are
-// one for all.
-bool are_plain_elements(const Grid &grid, const Grid &values, const GridArray &thresholds) {
-  return &grid == &values && lie_alike(grid, thresholds);
 }
 
 // Blocks that are cut into parts.
@@ -62,18 +57,18 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
     threshold = next_float(*reinterpret_cast<const double *>(given.data));
     thresholds = {reinterpret_cast<std::byte *>(&threshold), SPK_F32, given.step};
   }
-  if (are_plain_elements(grid, values, thresholds)) {
+  const bool own_values = &grid == &values;
+  if (const ElementRows rows(grid, thresholds); own_values && rows.exist()) {
     const int dtype = index_of_dtype(grid.leaves[0].dtype);
     const auto drop = call.kernels().drop_elements[dtype][thresholds.dtype == SPK_F64];
-    for_each_element_run(call, grid, thresholds,
-                         [&](const ElementArgs &args) { tally->achieved += drop(args); });
+    rows.for_each(call, Entries::kRead,
+                  [&](const ElementArgs &args) { tally->achieved += drop(args); });
     return;
   }
   if (values.is_deep()) return hard_threshold_deep(call, grid, values, given, tally);
   const Kernels &kernels = call.kernels();
   const RectThresholds how = {kernels.drop_across, kernels.drop_along, kernels.drop_rows,
                               kernels.drop_tiles, given};
-  const bool own_values = &grid == &values;
   const Tiling boxes = own_values ? threshold_boxes(grid, how) : values.tiles();
   call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
     const Rect box = boxes[i];

@@ -227,10 +227,12 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
   const bool in_own_type = (dtype == SPK_F64) == (out.dtype == SPK_F64);
   // Norms that no cache would hold are not worth reading lines for that they will overwrite.
   const bool past_caches = grid.numblk() * size_of(out.dtype) >= kCacheBytes;
-  if (p != 0.0 && in_own_type && lie_alike(grid, out)) {
-    const auto magnitudes = call.kernels().magnitudes[index_of_dtype(dtype)][past_caches];
-    for_each_element_run(call, grid, out,
-                         [&](const ElementArgs &args) { magnitudes(args.x, args.n, args.others); });
+  if (const ElementRows rows(grid, out); p != 0.0 && in_own_type && rows.exist()) {
+    // Rows that are not long would write parts of lines.
+    const bool stream = past_caches && rows.are_long();
+    const auto magnitudes = call.kernels().magnitudes[index_of_dtype(dtype)][stream];
+    rows.for_each(call, Entries::kWritten,
+                  [&](const ElementArgs &args) { magnitudes(args.x, args.n, args.others); });
     return;
   }
   if (grid.is_deep()) {

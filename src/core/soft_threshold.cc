@@ -2,22 +2,23 @@
 
 #include <cassert>
 
+#include "core/elements.h"
 #include "core/norms.h"
 #include "core/threshold_rect.h"
 
 namespace spk {
 namespace {
 
-// Blocks of one element, where thresholds lie in the order of weights or are one for all.
-void soft_threshold_elements(Call &call, const Grid &grid, const GridArray &thresholds,
-                             const SoftOptions &options, Tally *tally) {
+// Blocks of one element, in rows.
+void soft_threshold_elements(Call &call, const Grid &grid, const ElementRows &rows,
+                             const GridArray &thresholds, const SoftOptions &options,
+                             Tally *tally) {
   assert(options.threshold_scale == 1.0);  // the root of the block size
   const auto shrink =
       call.kernels()
           .shrink_elements[index_of_dtype(grid.leaves[0].dtype)][thresholds.dtype == SPK_F64];
-  for_each_element_run(call, grid, thresholds, [&](const ElementArgs &args) {
-    tally->achieved += shrink(args, options.eps);
-  });
+  rows.for_each(call, Entries::kRead,
+                [&](const ElementArgs &args) { tally->achieved += shrink(args, options.eps); });
 }
 
 // Blocks that are cut into parts.
@@ -52,8 +53,8 @@ int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid
 
 void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
                     const SoftOptions &options, Tally *tally) {
-  if (lie_alike(grid, thresholds)) {
-    return soft_threshold_elements(call, grid, thresholds, options, tally);
+  if (const ElementRows rows(grid, thresholds); rows.exist()) {
+    return soft_threshold_elements(call, grid, rows, thresholds, options, tally);
   }
   if (grid.is_deep()) return soft_threshold_deep(call, grid, thresholds, options, tally);
   const Kernels &kernels = call.kernels();

@@ -124,29 +124,6 @@ bool is_one_for_all(const Grid &grid, const GridArray &array) {
   return true;
 }
 
-Nest element_nest(const Grid &grid) {
-  const GridLeaf &leaf = grid.leaves[0];
-  Nest nest;
-  for (int d = 0; d < grid.shape.size(); ++d) {
-    nest.add(grid.shape[d], leaf.grid_x[d], leaf.grid_y[d]);
-  }
-  nest.compile();
-  nest.pad_to(1);
-  return nest;
-}
-
-bool lie_alike(const Grid &grid, const GridArray &array) {
-  if (grid.numel_per_block != 1) return false;
-  const GridLeaf &leaf = grid.leaves[0];
-  const int64_t size = size_of(leaf.dtype);
-  const Nest nest = element_nest(grid);
-  const NestDim &run = nest[0];
-  const bool in_one_piece = nest.count() == 1 && run.step[0] == size && run.step[1] == size;
-  if (run.extent > 1 && !in_one_piece) return false;
-  return is_one_for_all(grid, array) || (is_dense(grid.shape, leaf.grid_x, size) &&
-                                         is_dense(grid.shape, array.step, size_of(array.dtype)));
-}
-
 // --- reductions -----------------------------------------------------------------------------
 
 ReduceArgs reduce_args(const ReducePlan &plan) {

@@ -77,32 +77,8 @@ void scatter(const Kernels &kernels, const GridLeaf &leaf, const Extents &block,
 // All leaves of a block, one after the other.
 void gather_block(const Kernels &kernels, const Grid &grid, const Extents &block, double *out);
 
-// Single elements in the order of memory, whatever that of the grid: operand 0 is read, operand 1
-// written.
-Nest element_nest(const Grid &grid);
-// Are blocks single elements that lie in memory as the entries of `array` do, so that both can be
-// read side by side? If an array is one entry for all, elements may lie in any order that leaves
-// nothing between them.
-bool lie_alike(const Grid &grid, const GridArray &array);
+// Is it one entry for all blocks of a grid?
 bool is_one_for_all(const Grid &grid, const GridArray &array);
-// Such elements in runs, in parallel: fn(args) once a run.
-template <typename Fn>
-void for_each_element_run(Call &call, const Grid &grid, const GridArray &array, Fn &&fn) {
-  constexpr int64_t kRun = int64_t{1} << 14;
-  const GridLeaf &leaf = grid.leaves[0];
-  const int64_t count = grid.numblk();
-  const bool one_for_all = is_one_for_all(grid, array);
-  const Nest nest = element_nest(grid);
-  const std::byte *x = leaf.x + nest.start(0);
-  std::byte *y = leaf.y + nest.start(1);
-  call.for_each((count + kRun - 1) / kRun, [&](Scratch &, int64_t i) {
-    const int64_t first = i * kRun;
-    const int64_t at = one_for_all ? 0 : first * size_of(array.dtype);
-    const int64_t bytes = first * size_of(leaf.dtype);
-    fn(ElementArgs{x + bytes, y + bytes, array.data + at, std::min(kRun, count - first),
-                   one_for_all});
-  });
-}
 
 // The parts that a large block of a leaf is cut into.
 Tiling parts_of(const GridLeaf &leaf);
