@@ -442,29 +442,48 @@ namespace {
 // Are the elements of the innermost rows neighbours, but not their factors?
 bool has_scattered_factors(const GridLeaf &leaf, const WritePlan &plan) {
   const NestDim &row = plan[0];
-  return row.step[0] == size_of(leaf.dtype) && row.step[2] != 0 && row.step[2] != 1;
+  if (row.step[0] != size_of(leaf.dtype)) return false;
+  if (row.step[2] != 0) return row.step[2] != 1;
+  // Blocks that continue each other would be one dimension if their factors did.
+  for (int d = 1; d + 1 < plan.count(); ++d) {
+    const NestDim &blocks = plan[d];
+    const bool continues =
+        blocks.extent > 1 && plan[d + 1].step[0] == blocks.extent * blocks.step[0];
+    if (continues && blocks.step[2] != 0 && plan[d + 1].step[2] != 0) return true;
+  }
+  return false;
 }
 
-// Copies factors into the order in which a plan reads them, and makes the plan read them there.
+// Factors in the order in which a plan reads them, and the plan that reads them there.
 template <typename Factor>
-const Factor *rearrange_factors(Scratch &scratch, const Factor *factor, WritePlan *plan) {
+struct InOrder {
+  const Factor *factor;
+  WritePlan plan;
+};
+
+template <typename Factor>
+InOrder<Factor> rearrange_factors(Scratch &scratch, const Factor *factor, const WritePlan &plan) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(Factor));
   Nest copy;
+  WritePlan in_order;
   int64_t count = 1;
-  for (int d = 0; d < plan->count(); ++d) {
-    const int64_t step = (*plan)[d].step[2];
-    if (step == 0) continue;
-    copy.add((*plan)[d].extent, count * kSize, step * kSize);
-    plan->set_step(d, 2, count);
-    count *= (*plan)[d].extent;
+  for (int d = 0; d < plan.count(); ++d) {
+    const NestDim &dim = plan[d];
+    in_order.add(dim.extent, dim.step[0], dim.step[1], dim.step[2] == 0 ? 0 : count);
+    if (dim.step[2] == 0) continue;
+    copy.add(dim.extent, count * kSize, dim.step[2] * kSize);
+    count *= dim.extent;
   }
   copy.compile();
   copy.pad_to(1);
+  in_order.compile();
+  in_order.pad_to(3);
+  in_order.set_start(0, plan.start(0));
+  in_order.set_start(1, plan.start(1));
   Factor *own = scratch.take<Factor>(count);
-  copy_nest(copy, kSize, reinterpret_cast<const std::byte *>(factor + plan->start(2)),
+  copy_nest(copy, kSize, reinterpret_cast<const std::byte *>(factor + plan.start(2)),
             reinterpret_cast<std::byte *>(own));
-  plan->set_start(2, 0);
-  return own;
+  return {own, in_order};
 }
 
 using WriteKernel = void (*)(const ScaleArgs &args);
@@ -515,9 +534,8 @@ void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
     return apply_plan(kernels, leaf, plan, args, x, y, factor);
   }
   const Scratch::Frame frame(scratch);
-  WritePlan in_order = plan;
-  const Factor *own = rearrange_factors(scratch, factor, &in_order);
-  apply_plan(kernels, leaf, in_order, args, x, y, own);
+  const InOrder<Factor> in_order = rearrange_factors(scratch, factor, plan);
+  apply_plan(kernels, leaf, in_order.plan, args, x, y, in_order.factor);
 }
 
 template <typename Factor>
