@@ -1,12 +1,13 @@
 #include "core/elements.h"
 
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "core/nest.h"
 #include "core/tile.h"
 
 namespace spk {
 namespace {
-
-// Shorter rows are not worth a call.
-constexpr int64_t kLeastElements = 16;
 
 // Operands: elements read, elements written, entries.
 Nest element_nest(const Grid &grid, const GridArray &array) {
@@ -20,22 +21,23 @@ Nest element_nest(const Grid &grid, const GridArray &array) {
   return nest;
 }
 
-// The dimension in which operand `operand` has entries of `size` bytes side by side; -1 if none has.
-int row_of(const Nest &nest, int operand, int64_t size) {
-  for (int d = 0; d < nest.count(); ++d) {
-    if (nest[d].step[operand] == size) return d;
+// The dimension of more than one index with a step of `size` bytes; the last one if all have one
+// index, -1 if there is none.
+int row_of(const Extents &shape, const Extents &step, int64_t size) {
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && step[d] == size) return d;
   }
-  return -1;
+  return shape.product() == 1 ? shape.size() - 1 : -1;
 }
 
 }  // namespace
 
 ElementRows::ElementRows(const Grid &grid, const GridArray &array) {
+  constexpr int64_t kLeastElements = 16;  // shorter rows are not worth a call
   if (grid.numel_per_block != 1) return;
   const GridLeaf &leaf = grid.leaves[0];
-  const int64_t size = size_of(leaf.dtype);
   const Nest nest = element_nest(grid, array);
-  for (int d = 0; d < nest.count(); ++d) {
+  for (int d = nest.count() - 1; d >= 0; --d) {
     shape_.push_back(nest[d].extent);
     x_step_.push_back(nest[d].step[0]);
     y_step_.push_back(nest[d].step[1]);
@@ -46,12 +48,12 @@ ElementRows::ElementRows(const Grid &grid, const GridArray &array) {
   entry_ = array.data + nest.start(2);
   entry_size_ = size_of(array.dtype);
   one_for_all_ = is_one_for_all(grid, array);
-  const bool is_one = grid.numblk() == 1;
-  turned_ = one_for_all_ || is_one ? 0 : row_of(nest, 2, entry_size_);
-  const bool in_rows = nest[0].step[0] == size && nest[0].step[1] == size;
-  const bool worth_it = nest.count() == 1 || (nest[0].extent >= kLeastElements && turned_ >= 0 &&
-                                              nest[turned_].extent >= kLeastElements);
-  exist_ = is_one || (in_rows && worth_it && turned_ >= 0);
+  row_ = row_of(shape_, x_step_, size_of(leaf.dtype));
+  const bool in_rows = row_ >= 0 && row_ == row_of(shape_, y_step_, size_of(leaf.dtype));
+  entry_row_ = one_for_all_ ? row_ : row_of(shape_, entry_step_, entry_size_);
+  if (!in_rows || entry_row_ < 0) return;
+  const int64_t shortest = std::min(shape_[row_], shape_[entry_row_]);
+  exist_ = shape_.size() == 1 || shortest >= kLeastElements;
 }
 
 Tiling ElementRows::boxes() const {
@@ -59,8 +61,8 @@ Tiling ElementRows::boxes() const {
   constexpr int64_t kTurned = 64;
   Extents least(shape_.size(), 1);
   if (is_turned()) {
-    least[0] = std::min(shape_[0], 2 * kTurned);
-    least[turned_] = std::min(shape_[turned_], kTurned);
+    least[row_] = std::min(shape_[row_], 2 * kTurned);
+    least[entry_row_] = std::min(shape_[entry_row_], kTurned);
   }
   return Tiling(shape_, x_step_, 1, is_turned() ? kTileElements : kRun, least);
 }
@@ -69,9 +71,8 @@ ElementRows::Beside ElementRows::entries_of(Scratch &scratch, const Rect &box,
                                             Entries entries) const {
   std::byte *first = entry_ + dot(box.low, entry_step_);
   if (!is_turned()) return {first, entry_step_};
-  Beside own{scratch.take<std::byte>(box.extent.product() * entry_size_),
-             Extents(box.extent.size(), entry_size_)};
-  for (int d = 1; d < box.extent.size(); ++d) own.step[d] = own.step[d - 1] * box.extent[d - 1];
+  const Beside own{scratch.take<std::byte>(box.extent.product() * entry_size_),
+                   box.extent.row_major().times(entry_size_)};
   if (entries == Entries::kRead) {
     copy_box(box.extent, entry_size_, first, entry_step_, own.first, own.step);
   }

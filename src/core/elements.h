@@ -1,12 +1,8 @@
 // Blocks that are single elements beside the entries of an array, of which kernels read rows.
 #pragma once
 
-#include <algorithm>
-
-#include "base/dtype.h"
 #include "core/call.h"
 #include "core/grid.h"
-#include "core/nest.h"
 
 namespace spk {
 
@@ -20,7 +16,7 @@ class ElementRows {
   // Are blocks single elements, in rows of memory that are worth a call each? Entries lie beside them,
   // are one for all, or lie in rows along another dimension.
   bool exist() const { return exist_; }
-  bool are_long() const { return !is_turned() && shape_[0] >= kLongRow; }
+  bool are_long() const { return !is_turned() && shape_[row_] >= kLongRow; }
 
   // In parallel: fn(args) once a row, or a part of one. Entries in another order are copied to and
   // fro, a box at a time.
@@ -31,12 +27,12 @@ class ElementRows {
       const Rect box = boxes[i];
       const Beside beside = entries_of(scratch, box, entries);
       Extents rows = box.extent;
-      rows[0] = 1;
+      rows[row_] = 1;
       const std::byte *x = x_ + dot(box.low, x_step_);
       std::byte *y = y_ + dot(box.low, y_step_);
       for_each_index(rows, [&](int64_t, const Extents &row) {
         fn(ElementArgs{x + dot(row, x_step_), y + dot(row, y_step_),
-                       beside.first + dot(row, beside.step), box.extent[0], one_for_all_});
+                       beside.first + dot(row, beside.step), box.extent[row_], one_for_all_});
       });
       if (is_turned() && entries == Entries::kWritten) put_back(box, beside);
     });
@@ -51,18 +47,19 @@ class ElementRows {
     Extents step;
   };
 
-  bool is_turned() const { return turned_ > 0; }
+  bool is_turned() const { return !one_for_all_ && entry_row_ != row_; }
   Tiling boxes() const;
   Beside entries_of(Scratch &scratch, const Rect &box, Entries entries) const;
   void put_back(const Rect &box, const Beside &beside) const;
 
-  // Dimensions are in the order of memory, the innermost first.
+  // Dimensions are in the order of memory, the innermost last.
   Extents shape_, x_step_, y_step_, entry_step_;
   const std::byte *x_ = nullptr;
   std::byte *y_ = nullptr;
   std::byte *entry_ = nullptr;
   int64_t entry_size_ = 0;
-  int turned_ = 0;  // the dimension in which entries are rows; 0: that of the elements
+  int row_ = 0;        // the dimension in which elements lie side by side
+  int entry_row_ = 0;  // that of entries
   bool one_for_all_ = false;
   bool exist_ = false;
 };

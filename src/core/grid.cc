@@ -225,8 +225,9 @@ Tiling Grid::tiles() const {
     const Extents own = least_of(shape, leaf.grid_x);
     for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
   }
-  // Arrays with an entry for each block of a few elements are as much memory as a leaf.
-  if (numel_per_block <= kFewElements) {
+  // Arrays with an entry for each block of a few elements are as much memory as a leaf. With several
+  // leaves, rows for all of them could make a box of everything.
+  if (leaves.size() == 1 && numel_per_block <= kFewElements) {
     const Extents own = least_of(shape, shape.row_major().times(kScoreBytes));
     for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
   }

@@ -1,6 +1,7 @@
 #include "core/nest.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "kernels/kernels.h"
@@ -36,7 +37,8 @@ void Nest::sort_by(int operand, int first) {
   // Few dimensions, mostly in order; std::stable_sort would allocate.
   for (int d = first + 1; d < count_; ++d) {
     int to = d;
-    while (to > first && dims_[to - 1].step[operand] > dims_[d].step[operand]) --to;
+    const int64_t step = std::abs(dims_[d].step[operand]);
+    while (to > first && std::abs(dims_[to - 1].step[operand]) > step) --to;
     move(d, to);
   }
 }

@@ -48,12 +48,11 @@ class Nest {
   // Bytes from an operand's origin to where the compiled nest begins.
   int64_t start(int operand) const { return start_[operand]; }
 
-  void set_step(int i, int operand, int64_t step) { dims_[i].step[operand] = step; }
   void set_start(int operand, int64_t start) { start_[operand] = start; }
 
   // Moves dimension `from` to position `to`, keeping the order of the others.
   void move(int from, int to);
-  // Sorts the dimensions from `first` on by an operand's stride.
+  // Sorts the dimensions from `first` on by an operand's stride, whatever its sign.
   void sort_by(int operand, int first);
   // Appends a dimension of extent 1 until there are `count`.
   void pad_to(int count) {
@@ -86,7 +85,7 @@ class Nest {
   int64_t start_[kOperands] = {};
 };
 
-// Copies elements of `size` bytes (1, 2, 4 or 8) from operand 1 to operand 0.
+// Copies elements of `size` bytes (1, 2, 4 or 8) from operand 1 to operand 0, which share no memory.
 void copy_nest(const Nest &nest, int64_t size, const std::byte *from, std::byte *to);
 // The same of a box of elements, in steps of bytes.
 void copy_box(const Extents &extent, int64_t size, const std::byte *from, const Extents &from_step,

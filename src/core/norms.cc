@@ -5,7 +5,9 @@
 #include <limits>
 #include <optional>
 
+#include "base/dtype.h"
 #include "base/error.h"
+#include "core/elements.h"
 #include "core/power.h"
 #include "kernels/norm_scale.h"
 

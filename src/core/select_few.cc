@@ -1,5 +1,8 @@
 #include "core/select_few.h"
 
+#include <algorithm>
+#include <cassert>
+
 #include "base/dtype.h"
 #include "core/nest.h"
 
@@ -13,6 +16,9 @@ constexpr int64_t kDirectElements = int64_t{1} << 16;
 // to where they lie better: each call of a kernel has much to prepare.
 constexpr int64_t kShortRow = 64;
 constexpr int64_t kShortRowAlong = 1024;
+// Of scopes that are cut by halving, a line is cut at once, however few there are: rows of as many as
+// some lines, and tiles of whole ones.
+constexpr int64_t kWholeLines = 64;
 
 // Bits of the least NaN: one more than those of infinity.
 int64_t nan_key_of(int32_t dtype) {
@@ -70,6 +76,12 @@ enum class Layout { kAcross, kAlong, kCopiedAcross, kCopiedAlong };
 constexpr bool is_copied(Layout layout) {
   return layout == Layout::kCopiedAcross || layout == Layout::kCopiedAlong;
 }
+int64_t tile_elements(Layout layout, int64_t n) {
+  const int64_t elements = is_copied(layout) ? kTileElements : kDirectElements;
+  if (n <= kFewBlocks) return elements;
+  return n * kWholeLines * std::max<int64_t>(elements / n / kWholeLines, 1);
+}
+
 constexpr bool is_along(Layout layout) {
   return layout == Layout::kAlong || layout == Layout::kCopiedAlong;
 }
@@ -78,7 +90,8 @@ Layout layout_of(const Nest &nest, int64_t n, int64_t size, bool contiguous_posi
   const NestDim &row = nest[0];
   const bool equal = row.step[0] == row.step[1] || row.extent == 1;
   if (equal && contiguous_positions && (row.step[0] == n * size || row.extent == 1)) {
-    const bool is_long = nest.count() == 1 || row.extent * n >= kShortRowAlong;
+    const int64_t least = n > kFewBlocks ? kWholeLines * n : kShortRowAlong;
+    const bool is_long = nest.count() == 1 || row.extent * n >= least;
     return is_long ? Layout::kAlong : Layout::kCopiedAlong;
   }
   if (equal && row.step[0] == size && row.extent >= kShortRow) return Layout::kAcross;
@@ -159,6 +172,7 @@ class FewElements {
   int64_t size() const { return size_of(leaf_.dtype); }
 
   SelectFewArgs arguments(FewTotals *totals) const {
+    assert(n() <= kFewBlocks || options_.margin == 1);
     SelectFewArgs args{};
     args.n = n();
     args.nan_key = nan_key_of(leaf_.dtype);
@@ -186,9 +200,9 @@ class FewElements {
 
   SelectFewKernel kernel_for(Layout layout) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
-    if (n() > kFewBlocks)
-      return (is_along(layout) ? kernels_.halve_along : kernels_.halve_across)[dtype];
-    return (is_along(layout) ? kernels_.select_along : kernels_.select_across)[dtype];
+    const bool few = n() <= kFewBlocks;
+    if (is_along(layout)) return (few ? kernels_.select_along : kernels_.halve_along)[dtype];
+    return (few ? kernels_.select_across : kernels_.halve_across)[dtype];
   }
 
   // A box of scopes as [scope][position] or [position][scope], and the leaf's steps in that order.
@@ -238,7 +252,7 @@ void select_few(Call &call, const Scope &scope, const Grid &grid, const Counts &
   const Layout layout = few.layout(Rect::whole(scope.grid_shape));
   const Extents step(leaf.grid_x.data(), scope.grid_shape.size());
   const Tiling tiles(scope.grid_shape, step, scope.numblk_per_scope,
-                     is_copied(layout) ? kTileElements : kDirectElements);
+                     tile_elements(layout, scope.numblk_per_scope));
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect scopes = tiles[i];
     const FewTotals totals = few.select(scratch, layout, scopes, scopes.low);

@@ -447,9 +447,10 @@ bool has_scattered_factors(const GridLeaf &leaf, const WritePlan &plan) {
   // Blocks that continue each other would be one dimension if their factors did.
   for (int d = 1; d + 1 < plan.count(); ++d) {
     const NestDim &blocks = plan[d];
-    const bool continues =
-        blocks.extent > 1 && plan[d + 1].step[0] == blocks.extent * blocks.step[0];
-    if (continues && blocks.step[2] != 0 && plan[d + 1].step[2] != 0) return true;
+    const NestDim &next = plan[d + 1];
+    const bool continues = next.step[0] == blocks.extent * blocks.step[0] &&
+                           next.step[1] == blocks.extent * blocks.step[1];
+    if (blocks.extent > 1 && continues && blocks.step[2] != 0 && next.step[2] != 0) return true;
   }
   return false;
 }

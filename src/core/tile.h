@@ -2,9 +2,6 @@
 // `local` hold one entry per block of the box, row-major.
 #pragma once
 
-#include <algorithm>
-
-#include "base/dtype.h"
 #include "core/call.h"
 #include "core/grid.h"
 

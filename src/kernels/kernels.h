@@ -230,7 +230,7 @@ struct TransposeArgs {
   int64_t x_row, y_row;   // between rows
 };
 
-// The same of elements where they are in memory: up to so many are cut by halving intervals.
+// Scopes of up to so many elements are cut where they are, by halving intervals of keys.
 inline constexpr int64_t kHalvedBlocks = 256;
 
 // The top elements of many scopes of `n` elements each: the others become +0. Keys are the bits of

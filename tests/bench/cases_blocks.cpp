@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "case.hpp"
 #include "layout.hpp"
@@ -140,14 +141,18 @@ bool any_size(const Operation &operation, const LayoutFamily &family) {
 
 std::vector<Case> block_cases() {
   std::vector<Case> cases;
+  const auto add = [&](const Operation &operation, const LayoutFamily &family,
+                       std::optional<double> goal) {
+    cases.push_back({operation.group, operation.name, family.name, Figure::kRatio, goal,
+                     any_size(operation, family), [&operation, &family](const Setting &setting) {
+                       return make_trial(setting, operation, family);
+                     }});
+  };
   for (const Operation &operation : kOperations) {
     for (const LayoutFamily &family : layout_families()) {
-      cases.push_back({operation.group, operation.name, family.name, Figure::kRatio,
-                       goal_of(operation, family.kind), any_size(operation, family),
-                       [&operation, &family](const Setting &setting) {
-                         return make_trial(setting, operation, family);
-                       }});
+      add(operation, family, goal_of(operation, family.kind));
     }
+    for (const LayoutFamily &family : further_families()) add(operation, family, {});
   }
   return cases;
 }

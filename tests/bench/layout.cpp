@@ -61,6 +61,21 @@ Layout conv_input_channels(int64_t numel) {
   return conv(numel, {0, 1, kKernel, kKernel});
 }
 
+// A place of the kernels over all output channels, as shape-wise sparsity has it (Wen et al. 2016).
+Layout conv_filter_shapes(int64_t numel) {
+  return conv(numel, {0, 1, 1, 1});
+}
+
+Layout conv_elements(int64_t numel) {
+  return conv(numel, {1, 1, 1, 1});
+}
+
+// Elements column-major, beside arrays that are row-major.
+Layout elements_column_major(int64_t numel) {
+  require(numel >= kWide, "columns of 4096");
+  return {{kWide, numel / kWide}, {1, kWide}, {1, 1}};
+}
+
 // An N x N matrix whose elements are paired at distance 8.
 Layout pairs(int64_t numel) {
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(numel))) / 16 * 16;
@@ -89,9 +104,20 @@ const std::vector<LayoutFamily> &layout_families() {
   return all;
 }
 
+const std::vector<LayoutFamily> &further_families() {
+  static const std::vector<LayoutFamily> all = {
+      {"conv filter shapes", BlockKind::kInCache, conv_filter_shapes},
+      {"conv elements", BlockKind::kElement, conv_elements},
+      {"elements column-major", BlockKind::kElement, elements_column_major},
+  };
+  return all;
+}
+
 const LayoutFamily &layout_family(const std::string &name) {
-  for (const LayoutFamily &family : layout_families()) {
-    if (family.name == name) return family;
+  for (const auto *families : {&layout_families(), &further_families()}) {
+    for (const LayoutFamily &family : *families) {
+      if (family.name == name) return family;
+    }
   }
   throw std::invalid_argument("no layout is called " + name);
 }

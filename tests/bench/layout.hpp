@@ -36,6 +36,8 @@ struct LayoutFamily {
 };
 
 const std::vector<LayoutFamily> &layout_families();
+// Those that no goal speaks of.
+const std::vector<LayoutFamily> &further_families();
 // The family with this name, which is one of the table.
 const LayoutFamily &layout_family(const std::string &name);
 

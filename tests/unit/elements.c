@@ -26,7 +26,7 @@ static const Layout kLayouts[] = {
     {{33, 40, 9}, {400, 10, 1}, 0},         {{1, 1, 1}, {1, 1, 1}, 7},
 };
 
-static const int32_t kDtypes[] = {SPK_F32, SPK_F64, SPK_BF16};
+static const int32_t kDtypes[] = {SPK_F32, SPK_F64, SPK_BF16, SPK_F16};
 
 static int64_t numel_of(const Layout *l) {
   return l->shape[0] * l->shape[1] * l->shape[2];
@@ -71,16 +71,6 @@ static void place_all(const Layout *l, int32_t dtype, const double *numbers, uns
   }
 }
 
-static void assert_memory(const Layout *l, int32_t dtype, const char *what) {
-  const int64_t size = size_of(dtype);
-  for (int64_t i = 0; i < kCapacity; ++i) {
-    if (memcmp(memory + i * size, expected + i * size, (size_t)size) == 0) continue;
-    print_error("%s: layout %d, dtype %d: element %lld of memory\n", what, (int)(l - kLayouts),
-                dtype, (long long)i);
-    fail();
-  }
-}
-
 static int32_t score_of(int32_t dtype) {
   return dtype == SPK_F64 ? SPK_F64 : SPK_F32;
 }
@@ -96,26 +86,38 @@ static spk_buffer entries_of(int64_t count, int32_t dtype, const double *numbers
 /* --- what is checked ----------------------------------------------------------------------- */
 
 typedef struct {
-  const Layout *layout;
+  const Layout *layout, *to; /* where elements are read and written */
   int32_t dtype;
+  int32_t given; /* of thresholds */
   spk_block *block;
   bool into;
 } Case;
 
-/* In place, or from other memory into this, where nothing has been. */
+/* In place, or from other memory into this, where nothing has been and elements lie in one piece. */
 typedef struct {
   spk_buffer from, into;
 } Operands;
 
 static Operands operands_of(const Case *c) {
-  const Operands operands = {buffer_of(c->into ? other : memory, c->dtype),
-                             buffer_of(memory, c->dtype)};
+  Operands operands = {buffer_of(c->into ? other : memory, c->dtype), buffer_of(memory, c->dtype)};
+  operands.into.layout = SPK_LAYOUT_CONTIGUOUS;
+  operands.into.numel = numel_of(c->layout);
   place_all(c->layout, c->dtype, weights, memory);
   if (c->into) {
     memcpy(other, memory, sizeof memory);
     memset(memory, 0x5a, sizeof memory);
   }
   return operands;
+}
+
+static void assert_memory(const Case *c, const char *what) {
+  const int64_t size = size_of(c->dtype);
+  for (int64_t i = 0; i < kCapacity; ++i) {
+    if (memcmp(memory + i * size, expected + i * size, (size_t)size) == 0) continue;
+    print_error("%s: layout %d, dtype %d: element %lld of memory\n", what,
+                (int)(c->layout - kLayouts), c->dtype, (long long)i);
+    fail();
+  }
 }
 
 static void check_norms(const Case *c) {
@@ -127,11 +129,12 @@ static void check_norms(const Case *c) {
     static double magnitudes[kMostElements];
     for (int64_t k = 0; k < count; ++k) magnitudes[k] = fabs(weights[k]);
     static unsigned char want[kMostElements * 8];
-    store_numbers(magnitudes, count, score, want);
+    memset(want, 0x5a, sizeof want);
     memset(entries, 0x5a, sizeof entries);
+    store_numbers(magnitudes, count, score, want);
     const spk_buffer out = {entries, count, score, SPK_LAYOUT_CONTIGUOUS, NULL};
     assert_ok(spk_block_norms(NULL, c->block, &operands.from, 1, p[i], &out));
-    assert_memory_equal(entries, want, (size_t)(count * size_of(score)));
+    assert_memory_equal(entries, want, sizeof want);
   }
 }
 
@@ -145,12 +148,12 @@ static void check_hard(const Case *c, bool one_for_all) {
     achieved += stay;
   }
   const Operands operands = operands_of(c);
-  place_all(c->layout, c->dtype, kept, expected);
-  const spk_buffer given = entries_of(one_for_all ? 1 : count, score_of(c->dtype), thresholds);
+  place_all(c->to, c->dtype, kept, expected);
+  const spk_buffer given = entries_of(one_for_all ? 1 : count, c->given, thresholds);
   spk_report report = {.struct_size = sizeof report};
   assert_ok(spk_block_hard_threshold(NULL, c->block, &operands.from,
                                      c->into ? &operands.into : NULL, 1, &given, NULL, &report));
-  assert_memory(c->layout, c->dtype, "hard_threshold");
+  assert_memory(c, "hard_threshold");
   assert_int_equal(report.achieved, achieved);
 }
 
@@ -158,7 +161,7 @@ static void check_hard(const Case *c, bool one_for_all) {
 static void check_soft(const Case *c, bool one_for_all) {
   const int64_t count = numel_of(c->layout);
   const int64_t size = size_of(c->dtype);
-  const spk_buffer given = entries_of(one_for_all ? 1 : count, score_of(c->dtype), thresholds);
+  const spk_buffer given = entries_of(one_for_all ? 1 : count, c->given, thresholds);
   static unsigned char dense[kMostElements * 8];
   store_numbers(weights, count, c->dtype, dense);
   const spk_buffer in_one_piece = {dense, count, c->dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
@@ -167,12 +170,12 @@ static void check_soft(const Case *c, bool one_for_all) {
   const Operands operands = operands_of(c);
   memset(expected, 0x5a, (size_t)(kCapacity * size));
   for (int64_t i = 0; i < count; ++i) {
-    memcpy(expected + place_of(c->layout, i) * size, dense + i * size, (size_t)size);
+    memcpy(expected + place_of(c->to, i) * size, dense + i * size, (size_t)size);
   }
   spk_report report = {.struct_size = sizeof report};
   assert_ok(spk_block_soft_threshold(NULL, c->block, &operands.from,
                                      c->into ? &operands.into : NULL, 1, &given, NULL, &report));
-  assert_memory(c->layout, c->dtype, "soft_threshold");
+  assert_memory(c, "soft_threshold");
   assert_int_equal(report.achieved, want.achieved);
 }
 
@@ -181,11 +184,11 @@ static void check_mask(const Case *c) {
   static double kept[kMostElements];
   for (int64_t i = 0; i < count; ++i) kept[i] = keep[i] ? weights[i] : 0.0;
   const Operands operands = operands_of(c);
-  place_all(c->layout, c->dtype, kept, expected);
+  place_all(c->to, c->dtype, kept, expected);
   const spk_buffer mask = {keep, count, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
   assert_ok(spk_block_apply_keep_mask(NULL, c->block, &operands.from,
                                       c->into ? &operands.into : NULL, 1, &mask));
-  assert_memory(c->layout, c->dtype, "apply_keep_mask");
+  assert_memory(c, "apply_keep_mask");
 }
 
 /* Products of so few bits are exact; one by zero is +0. */
@@ -194,11 +197,11 @@ static void check_multiplier(const Case *c) {
   static double products[kMostElements];
   for (int64_t i = 0; i < count; ++i) products[i] = factors[i] == 0 ? 0.0 : weights[i] * factors[i];
   const Operands operands = operands_of(c);
-  place_all(c->layout, c->dtype, products, expected);
+  place_all(c->to, c->dtype, products, expected);
   const spk_buffer multiplier = entries_of(count, c->dtype, factors);
   assert_ok(spk_block_apply_multiplier(NULL, c->block, &operands.from,
                                        c->into ? &operands.into : NULL, 1, &multiplier));
-  assert_memory(c->layout, c->dtype, "apply_multiplier");
+  assert_memory(c, "apply_multiplier");
 }
 
 static void for_each_case(void (*check)(const Case *c)) {
@@ -216,8 +219,12 @@ static void for_each_case(void (*check)(const Case *c)) {
       assert_ok(
           spk_view_create(kDtypes[d], 3, layout->shape, layout->stride, layout->offset, &view));
       assert_ok(spk_block_create(view, DIMS(1, 1, 1), NULL, &block));
-      for (int into = 0; into < 2; ++into) {
-        check(&(Case){layout, kDtypes[d], block, into != 0});
+      const int64_t *shape = layout->shape;
+      const Layout dense = {{shape[0], shape[1], shape[2]}, {shape[1] * shape[2], shape[2], 1}, 0};
+      for (int variant = 0; variant < 4; ++variant) {
+        const bool into = (variant & 1) != 0;
+        const int32_t given = variant & 2 ? SPK_F64 : score_of(kDtypes[d]);
+        check(&(Case){layout, into ? &dense : layout, kDtypes[d], given, block, into});
       }
       spk_block_release(block);
       spk_view_release(view);

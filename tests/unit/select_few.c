@@ -68,7 +68,7 @@ typedef enum {
   kFewValues,
   kNearTies, /* magnitudes of 1 and the next three numbers */
   kSpecials,
-  kRareNans, /* one in sixty: most scopes have none, beside some that do */
+  kRareNans, /* one in sixty: most small scopes have none */
   kZeros,
   kMostlyZeros, /* nine in ten, so that blocks are; of f32 and bf16 also numbers whose squares are */
   kDataKinds
@@ -322,7 +322,7 @@ static void scopes_of_two_dimensions(void **state) {
 /* Lines of scopes are cut together, up to 256 elements; fewer than a line, some and a rest. */
 static void scopes_of_dozens(void **state) {
   (void)state;
-  const int64_t sizes[] = {34, 47, 64, 100, 129, 256, 257};
+  const int64_t sizes[] = {34, 47, 64, 100, 200, 256, 257};
   for (int64_t i = 0; i < COUNT(sizes); ++i) {
     const int64_t m = sizes[i];
     const Layout along = {{1, 41 * m}, {41 * m, 1}, kGuard, {1, 1}, {1, m}};
@@ -331,14 +331,41 @@ static void scopes_of_dozens(void **state) {
     check_all(&rows);
     const Layout back = {{1, 9 * m}, {9 * m, -1}, kGuard + 9 * m - 1, {1, 1}, {1, m}};
     check_all(&back);
-    const int64_t width = m < 200 ? 73 : 37;
+    const int64_t width = m < 200 ? 73 : m < 240 ? 70 : 37;
     const Layout across = {{m, width}, {width + 2, 1}, kGuard, {1, 1}, {m, 1}};
     check_all(&across);
   }
+  /* Rows of several lines and a rest. */
+  const Layout apart = {{2, 73 * 64}, {73 * 64 + 3, 1}, kGuard, {1, 1}, {1, 64}};
+  check_all(&apart);
   const Layout square = {{16, 72}, {75, 1}, kGuard, {1, 1}, {8, 8}};
   check_all(&square);
   const Layout turned = {{15, 72}, {1, 15}, kGuard, {1, 1}, {5, 9}};
   check_all(&turned);
+}
+
+/* Read in one layout, written in another. */
+static void scopes_of_dozens_elsewhere(void **state) {
+  (void)state;
+  enum { kRows = 64, kCols = 192 };
+  const int64_t scopes[][2] = {{1, 64}, {64, 1}, {8, 8}, {1, 24}, {16, 1}};
+  for (int64_t i = 0; i < COUNT(scopes); ++i) {
+    static float apart[kRows * (kCols + 5)], dense[kRows * kCols], into[kRows * kCols];
+    for (int64_t k = 0; k < kRows * kCols; ++k) {
+      dense[k] = (float)((int64_t)(next_random() % 2001) - 1000);
+      apart[k / kCols * (kCols + 5) + k % kCols] = dense[k];
+      into[k] = -7;
+    }
+    spk_scope *scope =
+        scopes_over(blocks_of(SPK_F32, "(64,192):(197,1)", DIMS(1, 1)), 2, scopes[i]);
+    const int64_t count = scopes[i][0] * scopes[i][1] / 2;
+    const spk_buffer to = CONTIGUOUS(into, SPK_F32);
+    const spk_buffer in_place = CONTIGUOUS(dense, SPK_F32);
+    assert_ok(spk_scope_keep_top(NULL, scope, &F32(apart), &to, 1, &count, 1, NULL, NULL));
+    assert_ok(spk_scope_keep_top(NULL, scope, &in_place, NULL, 1, &count, 1, NULL, NULL));
+    assert_memory_equal(into, dense, sizeof dense);
+    spk_scope_release(scope);
+  }
 }
 
 static void scopes_of_small_blocks(void **state) {
@@ -476,6 +503,7 @@ int main(void) {
       TEST(scopes_that_run_backwards),
       TEST(scopes_of_two_dimensions),
       TEST(scopes_of_dozens),
+      TEST(scopes_of_dozens_elsewhere),
       TEST(scopes_of_small_blocks),
       TEST(scopes_of_many_neighbouring_small_blocks),
       TEST(small_blocks_are_selected_into_other_steps),
