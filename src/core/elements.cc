@@ -71,8 +71,8 @@ ElementRows::Beside ElementRows::entries_of(Scratch &scratch, const Rect &box,
                                             Entries entries) const {
   std::byte *first = entry_ + dot(box.low, entry_step_);
   if (!is_turned()) return {first, entry_step_};
-  const Beside own{scratch.take<std::byte>(box.extent.product() * entry_size_),
-                   box.extent.row_major().times(entry_size_)};
+  Beside own{scratch.take<std::byte>(box.extent.product() * entry_size_),
+             box.extent.row_major().times(entry_size_)};
   if (entries == Entries::kRead) {
     copy_box(box.extent, entry_size_, first, entry_step_, own.first, own.step);
   }

@@ -46,6 +46,12 @@ class Intervals {
       }
       CountFrom(middle, from_middle);
       for (int64_t c = 0; c < kC; ++c) Take(c, middle[c], from_middle[c]);
+      // Most are closed by then.
+      constexpr int kFirst = 12;
+      constexpr int kAgain = 4;
+      if (part >= kFirst && part % kAgain == 0) {
+        for (int64_t c = 0; c < kC; ++c) MoveToKeys(c);
+      }
     }
     for (; part < kAskedParts; ++part) ask(part);
   }
@@ -102,6 +108,24 @@ class Intervals {
       open = hn::Or(open, hn::Gt(hn::Sub(high_[c], low_[c]), hn::Set(D(), T{1})));
     }
     return hn::AllFalse(D(), open);
+  }
+
+  // Moves the ends of what is open to keys. Between equal ones, and two that are far from all others,
+  // halving would take a pass for each bit.
+  HWY_INLINE void MoveToKeys(int64_t c) {
+    const V one = hn::Set(D(), T{1});
+    const V lowest = hn::Set(D(), std::numeric_limits<T>::min());
+    const V highest = hn::Set(D(), std::numeric_limits<T>::max());
+    V least = highest;
+    V most = lowest;
+    for (int64_t p = 0; p < n_; ++p) {
+      const V key = Key(p, c);
+      least = hn::Min(least, hn::IfThenElse(hn::Gt(low_[c], key), highest, key));
+      most = hn::Max(most, hn::IfThenElse(hn::Gt(high_[c], key), key, lowest));
+    }
+    const auto open = hn::Gt(hn::Sub(high_[c], low_[c]), one);
+    low_[c] = hn::IfThenElse(open, least, low_[c]);
+    high_[c] = hn::IfThenElse(open, hn::Add(most, one), high_[c]);
   }
 
   HWY_INLINE void CountFrom(const V *least, V *count) const {
