@@ -97,7 +97,7 @@ void WriteAcross(const SelectFewArgs &args, int64_t offset, bool settled,
 
 // Asks for the next line of each row.
 template <typename T>
-struct AskAcross {
+struct AskForLineAcross {
   const SelectFewArgs &args;
   int64_t offset;
 
@@ -112,7 +112,7 @@ struct AskAcross {
 template <typename T>
 void HalveLineAcross(const SelectFewArgs &args, int64_t offset, CopiedLine<T> *line) {
   ReadAcross(args, offset, line);
-  const bool settled = CutLine(args, line, AskAcross<T>{args, offset});
+  const bool settled = CutLine(args, line, AskForLineAcross<T>{args, offset});
   WriteAcross(args, offset, settled, *line);
 }
 
@@ -192,7 +192,7 @@ void WriteAlong(const SelectFewArgs &args, const T *x, T *y, T cut, T until) {
 
 // Asks for the next line of scopes.
 template <typename T>
-struct AskAlong {
+struct AskForLineAlong {
   const T *next;
   int64_t n;
 
@@ -207,7 +207,7 @@ void HalveLineAlong(const SelectFewArgs &args, const T *copy, int64_t scope, int
                     ScopeLine<T> *line) {
   FillWantedOfLine(args, scope, scopes, line);
   ReadAlong(args, copy, line);
-  const bool settled = CutLine(args, line, AskAlong<T>{copy + kLine<T> * args.n, args.n});
+  const bool settled = CutLine(args, line, AskForLineAlong<T>{copy + kLine<T> * args.n, args.n});
   const auto write = settled ? WriteAlong<T, true> : WriteAlong<T, false>;
   const T *x = reinterpret_cast<const T *>(args.x) + scope * args.n;
   T *y = reinterpret_cast<T *>(args.y) + scope * args.n;
@@ -237,7 +237,7 @@ void HalveAlong(const SelectFewArgs &args) {
 }
 
 template <typename T>
-void FillFor(DtypeIndex dtype, Kernels *table) {
+void FillHalving(DtypeIndex dtype, Kernels *table) {
   table->halve_across[dtype] = HalveAcross<T>;
   table->halve_along[dtype] = HalveAlong<T>;
 }
@@ -245,10 +245,10 @@ void FillFor(DtypeIndex dtype, Kernels *table) {
 }  // namespace
 
 void FillSelectHalving(Kernels *table) {
-  FillFor<int32_t>(kF32, table);
-  FillFor<int64_t>(kF64, table);
-  FillFor<int16_t>(kF16, table);
-  FillFor<int16_t>(kBf16, table);
+  FillHalving<int32_t>(kF32, table);
+  FillHalving<int64_t>(kF64, table);
+  FillHalving<int16_t>(kF16, table);
+  FillHalving<int16_t>(kBf16, table);
 }
 
 }  // namespace HWY_NAMESPACE
