@@ -21,13 +21,12 @@ Nest element_nest(const Grid &grid, const GridArray &array) {
   return nest;
 }
 
-// The dimension of more than one index with a step of `size` bytes; the last one if all have one
-// index, -1 if there is none.
-int row_of(const Extents &shape, const Extents &step, int64_t size) {
-  for (int d = 0; d < shape.size(); ++d) {
-    if (shape[d] > 1 && step[d] == size) return d;
+// The dimension with a step of `size` bytes; -1 if there is none.
+int row_of(const Extents &step, int64_t size) {
+  for (int d = 0; d < step.size(); ++d) {
+    if (step[d] == size) return d;
   }
-  return shape.product() == 1 ? shape.size() - 1 : -1;
+  return -1;
 }
 
 }  // namespace
@@ -47,11 +46,13 @@ ElementRows::ElementRows(const Grid &grid, const GridArray &array) {
   y_ = leaf.y + nest.start(1);
   entry_ = array.data + nest.start(2);
   entry_size_ = size_of(array.dtype);
-  one_for_all_ = is_one_for_all(grid, array);
-  row_ = row_of(shape_, x_step_, size_of(leaf.dtype));
-  const bool in_rows = row_ >= 0 && row_ == row_of(shape_, y_step_, size_of(leaf.dtype));
-  entry_row_ = one_for_all_ ? row_ : row_of(shape_, entry_step_, entry_size_);
-  if (!in_rows || entry_row_ < 0) return;
+  row_ = shape_.size() - 1;
+  one_a_row_ = entry_step_[row_] == 0;
+  entry_row_ = one_a_row_ ? row_ : row_of(entry_step_, entry_size_);
+  const bool is_one = grid.numblk() == 1;
+  const int64_t size = size_of(leaf.dtype);
+  const bool in_rows = x_step_[row_] == size && y_step_[row_] == size && entry_row_ >= 0;
+  if (!is_one && !in_rows) return;
   const int64_t shortest = std::min(shape_[row_], shape_[entry_row_]);
   exist_ = shape_.size() == 1 || shortest >= kLeastElements;
 }

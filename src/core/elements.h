@@ -14,7 +14,7 @@ class ElementRows {
   ElementRows(const Grid &grid, const GridArray &array);
 
   // Are blocks single elements, in rows of memory that are worth a call each? Entries lie beside them,
-  // are one for all, or lie in rows along another dimension.
+  // are one for a row or for all, or lie in rows along another dimension.
   bool exist() const { return exist_; }
   bool are_long() const { return !is_turned() && shape_[row_] >= kLongRow; }
 
@@ -32,7 +32,7 @@ class ElementRows {
       std::byte *y = y_ + dot(box.low, y_step_);
       for_each_index(rows, [&](int64_t, const Extents &row) {
         fn(ElementArgs{x + dot(row, x_step_), y + dot(row, y_step_),
-                       beside.first + dot(row, beside.step), box.extent[row_], one_for_all_});
+                       beside.first + dot(row, beside.step), box.extent[row_], one_a_row_});
       });
       if (is_turned() && entries == Entries::kWritten) put_back(box, beside);
     });
@@ -47,7 +47,7 @@ class ElementRows {
     Extents step;
   };
 
-  bool is_turned() const { return !one_for_all_ && entry_row_ != row_; }
+  bool is_turned() const { return entry_row_ != row_; }
   Tiling boxes() const;
   Beside entries_of(Scratch &scratch, const Rect &box, Entries entries) const;
   void put_back(const Rect &box, const Beside &beside) const;
@@ -58,9 +58,9 @@ class ElementRows {
   std::byte *y_ = nullptr;
   std::byte *entry_ = nullptr;
   int64_t entry_size_ = 0;
-  int row_ = 0;        // the dimension in which elements lie side by side
+  int row_ = 0;        // the dimension in which elements lie side by side: the last one
   int entry_row_ = 0;  // that of entries
-  bool one_for_all_ = false;
+  bool one_a_row_ = false;
   bool exist_ = false;
 };
 

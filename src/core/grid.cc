@@ -219,17 +219,19 @@ int64_t Tiling::stride(const Extents &step) const {
 Tiling Grid::tiles() const {
   constexpr int64_t kFewElements = 4;
   constexpr int64_t kScoreBytes = sizeof(float);
+  constexpr int64_t kMostBlocks = int64_t{1} << 14;
   // Each leaf has a dimension along which its memory is read in rows.
   Extents least(shape.size(), 1);
   for (const GridLeaf &leaf : leaves) {
     const Extents own = least_of(shape, leaf.grid_x);
     for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
   }
-  // Arrays with an entry for each block of a few elements are as much memory as a leaf. With several
-  // leaves, rows for all of them could make a box of everything.
-  if (leaves.size() == 1 && numel_per_block <= kFewElements) {
-    const Extents own = least_of(shape, shape.row_major().times(kScoreBytes));
-    for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
+  // Arrays with an entry for each block of a few elements are as much memory as a leaf; but rows for
+  // all of them together may be too much for a box.
+  if (numel_per_block <= kFewElements) {
+    Extents both = least_of(shape, shape.row_major().times(kScoreBytes));
+    for (int d = 0; d < shape.size(); ++d) both[d] = std::max(both[d], least[d]);
+    if (both.product() <= kMostBlocks) least = both;
   }
   return Tiling(shape, leaves[0].grid_x, std::max(numel_per_block, kBlockWeight), tile_elements,
                 least);

@@ -16,8 +16,8 @@ constexpr int64_t kDirectElements = int64_t{1} << 16;
 // to where they lie better: each call of a kernel has much to prepare.
 constexpr int64_t kShortRow = 64;
 constexpr int64_t kShortRowAlong = 1024;
-// Of scopes that are cut by halving, a line is cut at once, however few there are: rows of as many as
-// some lines, and tiles of whole ones.
+// Of scopes that are cut by halving a line is cut at once, however few there are of it: rows and tiles
+// have so many, where they can, or a multiple.
 constexpr int64_t kWholeLines = 64;
 
 // Bits of the least NaN: one more than those of infinity.

@@ -39,6 +39,12 @@ class Intervals {
     int part = 0;
     for (; !AreClosed(); ++part) {
       if (part < kAskedParts) ask(part);
+      // Keys of 16 bits leave little to halve by then.
+      constexpr int kFirst = 12;
+      constexpr int kAgain = 4;
+      if (sizeof(T) > 2 && part >= kFirst && part % kAgain == 0) {
+        for (int64_t c = 0; c < kC; ++c) MoveToKeys(c);
+      }
       V middle[kC];
       V from_middle[kC];
       for (int64_t c = 0; c < kC; ++c) {
@@ -46,12 +52,6 @@ class Intervals {
       }
       CountFrom(middle, from_middle);
       for (int64_t c = 0; c < kC; ++c) Take(c, middle[c], from_middle[c]);
-      // Most are closed by then.
-      constexpr int kFirst = 12;
-      constexpr int kAgain = 4;
-      if (part >= kFirst && part % kAgain == 0) {
-        for (int64_t c = 0; c < kC; ++c) MoveToKeys(c);
-      }
     }
     for (; part < kAskedParts; ++part) ask(part);
   }
@@ -110,8 +110,8 @@ class Intervals {
     return hn::AllFalse(D(), open);
   }
 
-  // Moves the ends of what is open to keys. Between equal ones, and two that are far from all others,
-  // halving would take a pass for each bit.
+  // Moves the ends of what is open to keys. Where only equal keys are left in an interval, or a few
+  // that are much closer than it is wide, halving would take a pass for each bit.
   HWY_INLINE void MoveToKeys(int64_t c) {
     const V one = hn::Set(D(), T{1});
     const V lowest = hn::Set(D(), std::numeric_limits<T>::min());

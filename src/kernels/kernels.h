@@ -230,7 +230,8 @@ struct TransposeArgs {
   int64_t x_row, y_row;   // between rows
 };
 
-// Scopes of up to so many elements are cut where they are, by halving intervals of keys.
+// Scopes of more elements than that, up to so many, are not sorted but cut by halving intervals of
+// keys.
 inline constexpr int64_t kHalvedBlocks = 256;
 
 // The top elements of many scopes of `n` elements each: the others become +0. Keys are the bits of

@@ -50,9 +50,6 @@ Layout tiles(int64_t numel) {
 Layout small_tiles(int64_t numel) {
   return matrix(numel, 4, 4);
 }
-Layout conv_elements(int64_t numel) {
-  return layout_family("conv elements").fit(numel);
-}
 Layout strided_pairs(int64_t numel) {
   return layout_family("strided pairs").fit(numel);
 }
@@ -97,7 +94,7 @@ std::vector<Selection> selections() {
   }
   all.push_back({"N:M", "keep 2:4", "strided pairs", 1.6, false, strided_pairs, {1, 1, 4, 1}, 0.5});
   all.push_back({"N:M", "keep 2:4", "conv channels", {}, false, conv_elements, {1, 4, 1, 1}, 0.5});
-  all.push_back({"N:M", "keep 2:4", "square of tiles 4x4", {}, false, small_tiles, {2, 2}, 0.5});
+  all.push_back({"N:M", "keep 2:4", "2x2 tiles 4x4", {}, false, small_tiles, {2, 2}, 0.5});
   const std::string again = "keep 2:4, pruned before";
   all.push_back({"N:M", again, "contiguous", {}, false, elements, {1, 4}, 0.5, true});
   all.push_back({"N:M", again, "strided axis", {}, false, elements, {4, 1}, 0.5, true});
@@ -106,6 +103,8 @@ std::vector<Selection> selections() {
   all.push_back({"top-k", "keep_top 50 %", "per row of 64", {}, false, elements, {1, 64}, 0.5});
   all.push_back({"top-k", "keep_top 50 %", "per column of 64", {}, false, elements, {64, 1}, 0.5});
   all.push_back({"top-k", "keep_top 50 %", "per row of 256", {}, false, elements, {1, 256}, 0.5});
+  all.push_back(
+      {"top-k", "keep_top 50 %", "per column of 256", {}, false, elements, {256, 1}, 0.5});
   all.push_back(
       {"top-k", "keep_top 50 %", "per column of 4096", {}, false, elements, {4096, 1}, 0.5});
   all.push_back({"top-k", "keep_top 50 %", "all elements", 5, true, elements, {0, 0}, 0.5});

@@ -66,10 +66,6 @@ Layout conv_filter_shapes(int64_t numel) {
   return conv(numel, {0, 1, 1, 1});
 }
 
-Layout conv_elements(int64_t numel) {
-  return conv(numel, {1, 1, 1, 1});
-}
-
 // Elements column-major, beside arrays that are row-major.
 Layout elements_column_major(int64_t numel) {
   require(numel >= kWide, "columns of 4096");
@@ -106,8 +102,7 @@ const std::vector<LayoutFamily> &layout_families() {
 
 const std::vector<LayoutFamily> &further_families() {
   static const std::vector<LayoutFamily> all = {
-      {"conv filter shapes", BlockKind::kInCache, conv_filter_shapes},
-      {"conv elements", BlockKind::kElement, conv_elements},
+      {"conv filter shapes", BlockKind::kBeyondCache, conv_filter_shapes},
       {"elements column-major", BlockKind::kElement, elements_column_major},
   };
   return all;
@@ -120,6 +115,10 @@ const LayoutFamily &layout_family(const std::string &name) {
     }
   }
   throw std::invalid_argument("no layout is called " + name);
+}
+
+Layout conv_elements(int64_t numel) {
+  return conv(numel, {1, 1, 1, 1});
 }
 
 Layout matrix(int64_t numel, int64_t block_rows, int64_t block_cols) {

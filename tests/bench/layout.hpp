@@ -38,9 +38,11 @@ struct LayoutFamily {
 const std::vector<LayoutFamily> &layout_families();
 // Those that no goal speaks of.
 const std::vector<LayoutFamily> &further_families();
-// The family with this name, which is one of the table.
+// The family with this name, which is one of these.
 const LayoutFamily &layout_family(const std::string &name);
 
+// Single elements of a convolution.
+Layout conv_elements(int64_t numel);
 // A matrix of about `numel` elements in blocks of rows x cols.
 Layout matrix(int64_t numel, int64_t block_rows, int64_t block_cols);
 

@@ -46,7 +46,7 @@ static double weight_of(int64_t i) {
   return r == 0 ? (i % 2 ? -0.0 : 0.0) : (double)r / 8;
 }
 static double threshold_of(int64_t i) {
-  return (double)(i * 104729 % 23) / 8;
+  return (double)((i * 104729 + 7) % 23) / 8;
 }
 static double factor_of(int64_t i) {
   return (double)(i * 31 % 9 - 4) / 2;
@@ -60,7 +60,8 @@ static uint8_t keep[kMostElements];
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-static unsigned char memory[kCapacity * 8], expected[kCapacity * 8], other[kCapacity * 8];
+static unsigned char memory[kCapacity * 8], expected[kCapacity * 8];
+static unsigned char other[kCapacity * 8], before[kCapacity * 8];
 static unsigned char entries[kMostElements * 8];
 
 /* Fills memory with what no result is, and the view with numbers. */
@@ -85,43 +86,56 @@ static spk_buffer entries_of(int64_t count, int32_t dtype, const double *numbers
 
 /* --- what is checked ----------------------------------------------------------------------- */
 
+/* In place; or from one memory to another, where nothing has been: either in the view's layout, or in
+ * one piece. */
+typedef enum { kInPlace, kToView, kToOnePiece, kFromOnePiece, kPlaces } Places;
+
 typedef struct {
-  const Layout *layout, *to; /* where elements are read and written */
+  int number;      /* of the layout */
+  Layout from, to; /* where elements are read and written */
+  Places places;
   int32_t dtype;
-  int32_t given; /* of thresholds */
   spk_block *block;
-  bool into;
 } Case;
 
-/* In place, or from other memory into this, where nothing has been and elements lie in one piece. */
 typedef struct {
   spk_buffer from, into;
 } Operands;
 
+static spk_buffer elements_in(unsigned char *data, const Case *c, bool one_piece) {
+  spk_buffer buffer = buffer_of(data, c->dtype);
+  if (!one_piece) return buffer;
+  buffer.layout = SPK_LAYOUT_CONTIGUOUS;
+  buffer.numel = numel_of(&c->from);
+  return buffer;
+}
+
 static Operands operands_of(const Case *c) {
-  Operands operands = {buffer_of(c->into ? other : memory, c->dtype), buffer_of(memory, c->dtype)};
-  operands.into.layout = SPK_LAYOUT_CONTIGUOUS;
-  operands.into.numel = numel_of(c->layout);
-  place_all(c->layout, c->dtype, weights, memory);
-  if (c->into) {
-    memcpy(other, memory, sizeof memory);
-    memset(memory, 0x5a, sizeof memory);
-  }
-  return operands;
+  memset(memory, 0x5a, sizeof memory);
+  unsigned char *read = c->places == kInPlace ? memory : other;
+  place_all(&c->from, c->dtype, weights, read);
+  memcpy(before, other, sizeof other);
+  return (Operands){elements_in(read, c, c->places == kFromOnePiece),
+                    elements_in(memory, c, c->places == kToOnePiece)};
+}
+
+static const spk_buffer *into_of(const Case *c, const Operands *operands) {
+  return c->places == kInPlace ? NULL : &operands->into;
 }
 
 static void assert_memory(const Case *c, const char *what) {
   const int64_t size = size_of(c->dtype);
+  assert_memory_equal(other, before, sizeof other);
   for (int64_t i = 0; i < kCapacity; ++i) {
     if (memcmp(memory + i * size, expected + i * size, (size_t)size) == 0) continue;
-    print_error("%s: layout %d, dtype %d: element %lld of memory\n", what,
-                (int)(c->layout - kLayouts), c->dtype, (long long)i);
+    print_error("%s: layout %d, places %d, dtype %d: element %lld of memory\n", what, c->number,
+                (int)c->places, c->dtype, (long long)i);
     fail();
   }
 }
 
 static void check_norms(const Case *c) {
-  const int64_t count = numel_of(c->layout);
+  const int64_t count = numel_of(&c->from);
   const int32_t score = score_of(c->dtype);
   const double p[] = {2, 1, INFINITY, -INFINITY};
   for (int64_t i = 0; i < COUNT(p); ++i) {
@@ -138,30 +152,39 @@ static void check_norms(const Case *c) {
   }
 }
 
-static void check_hard(const Case *c, bool one_for_all) {
-  const int64_t count = numel_of(c->layout);
+/* One threshold, which as a double is no float. */
+static double one_of(int32_t dtype) {
+  return dtype == SPK_F64 ? 0.875 + 0x1p-40 : 0.875;
+}
+
+static void check_hard(const Case *c, int32_t given_dtype, bool one_for_all) {
+  const double one = one_of(given_dtype);
+  const int64_t count = numel_of(&c->from);
   static double kept[kMostElements];
   int64_t achieved = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const bool stay = !(fabs(weights[i]) < thresholds[one_for_all ? 0 : i]);
+    const bool stay = !(fabs(weights[i]) < (one_for_all ? one : thresholds[i]));
     kept[i] = stay ? weights[i] : 0.0;
     achieved += stay;
   }
   const Operands operands = operands_of(c);
-  place_all(c->to, c->dtype, kept, expected);
-  const spk_buffer given = entries_of(one_for_all ? 1 : count, c->given, thresholds);
+  place_all(&c->to, c->dtype, kept, expected);
+  const spk_buffer given =
+      entries_of(one_for_all ? 1 : count, given_dtype, one_for_all ? &one : thresholds);
   spk_report report = {.struct_size = sizeof report};
-  assert_ok(spk_block_hard_threshold(NULL, c->block, &operands.from,
-                                     c->into ? &operands.into : NULL, 1, &given, NULL, &report));
+  assert_ok(spk_block_hard_threshold(NULL, c->block, &operands.from, into_of(c, &operands), 1,
+                                     &given, NULL, &report));
   assert_memory(c, "hard_threshold");
   assert_int_equal(report.achieved, achieved);
 }
 
 /* By what the same elements in one piece become. */
-static void check_soft(const Case *c, bool one_for_all) {
-  const int64_t count = numel_of(c->layout);
+static void check_soft(const Case *c, int32_t given_dtype, bool one_for_all) {
+  const double one = one_of(given_dtype);
+  const int64_t count = numel_of(&c->from);
   const int64_t size = size_of(c->dtype);
-  const spk_buffer given = entries_of(one_for_all ? 1 : count, c->given, thresholds);
+  const spk_buffer given =
+      entries_of(one_for_all ? 1 : count, given_dtype, one_for_all ? &one : thresholds);
   static unsigned char dense[kMostElements * 8];
   store_numbers(weights, count, c->dtype, dense);
   const spk_buffer in_one_piece = {dense, count, c->dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
@@ -170,48 +193,52 @@ static void check_soft(const Case *c, bool one_for_all) {
   const Operands operands = operands_of(c);
   memset(expected, 0x5a, (size_t)(kCapacity * size));
   for (int64_t i = 0; i < count; ++i) {
-    memcpy(expected + place_of(c->to, i) * size, dense + i * size, (size_t)size);
+    memcpy(expected + place_of(&c->to, i) * size, dense + i * size, (size_t)size);
   }
   spk_report report = {.struct_size = sizeof report};
-  assert_ok(spk_block_soft_threshold(NULL, c->block, &operands.from,
-                                     c->into ? &operands.into : NULL, 1, &given, NULL, &report));
+  assert_ok(spk_block_soft_threshold(NULL, c->block, &operands.from, into_of(c, &operands), 1,
+                                     &given, NULL, &report));
   assert_memory(c, "soft_threshold");
   assert_int_equal(report.achieved, want.achieved);
 }
 
 static void check_mask(const Case *c) {
-  const int64_t count = numel_of(c->layout);
+  const int64_t count = numel_of(&c->from);
   static double kept[kMostElements];
   for (int64_t i = 0; i < count; ++i) kept[i] = keep[i] ? weights[i] : 0.0;
   const Operands operands = operands_of(c);
-  place_all(c->to, c->dtype, kept, expected);
+  place_all(&c->to, c->dtype, kept, expected);
   const spk_buffer mask = {keep, count, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
-  assert_ok(spk_block_apply_keep_mask(NULL, c->block, &operands.from,
-                                      c->into ? &operands.into : NULL, 1, &mask));
+  assert_ok(
+      spk_block_apply_keep_mask(NULL, c->block, &operands.from, into_of(c, &operands), 1, &mask));
   assert_memory(c, "apply_keep_mask");
 }
 
 /* Products of so few bits are exact; one by zero is +0. */
 static void check_multiplier(const Case *c) {
-  const int64_t count = numel_of(c->layout);
+  const int64_t count = numel_of(&c->from);
   static double products[kMostElements];
   for (int64_t i = 0; i < count; ++i) products[i] = factors[i] == 0 ? 0.0 : weights[i] * factors[i];
   const Operands operands = operands_of(c);
-  place_all(c->to, c->dtype, products, expected);
+  place_all(&c->to, c->dtype, products, expected);
   const spk_buffer multiplier = entries_of(count, c->dtype, factors);
-  assert_ok(spk_block_apply_multiplier(NULL, c->block, &operands.from,
-                                       c->into ? &operands.into : NULL, 1, &multiplier));
+  assert_ok(spk_block_apply_multiplier(NULL, c->block, &operands.from, into_of(c, &operands), 1,
+                                       &multiplier));
   assert_memory(c, "apply_multiplier");
 }
 
-static void for_each_case(void (*check)(const Case *c)) {
+static void fill_numbers(void) {
   for (int64_t i = 0; i < kMostElements; ++i) {
     weights[i] = weight_of(i);
     thresholds[i] = threshold_of(i);
     factors[i] = factor_of(i);
     keep[i] = stays(i);
   }
-  for (int64_t l = 0; l < COUNT(kLayouts); ++l) {
+}
+
+static void for_each_case(void (*check)(const Case *c)) {
+  fill_numbers();
+  for (int l = 0; l < COUNT(kLayouts); ++l) {
     for (int64_t d = 0; d < COUNT(kDtypes); ++d) {
       const Layout *layout = &kLayouts[l];
       spk_view *view = NULL;
@@ -221,10 +248,9 @@ static void for_each_case(void (*check)(const Case *c)) {
       assert_ok(spk_block_create(view, DIMS(1, 1, 1), NULL, &block));
       const int64_t *shape = layout->shape;
       const Layout dense = {{shape[0], shape[1], shape[2]}, {shape[1] * shape[2], shape[2], 1}, 0};
-      for (int variant = 0; variant < 4; ++variant) {
-        const bool into = (variant & 1) != 0;
-        const int32_t given = variant & 2 ? SPK_F64 : score_of(kDtypes[d]);
-        check(&(Case){layout, into ? &dense : layout, kDtypes[d], given, block, into});
+      for (int places = 0; places < kPlaces; ++places) {
+        check(&(Case){l, places == kFromOnePiece ? dense : *layout,
+                      places == kToOnePiece ? dense : *layout, (Places)places, kDtypes[d], block});
       }
       spk_block_release(block);
       spk_view_release(view);
@@ -233,12 +259,75 @@ static void for_each_case(void (*check)(const Case *c)) {
 }
 
 static void check_hard_with_each(const Case *c) {
-  check_hard(c, false);
-  check_hard(c, true);
+  for (int one = 0; one < 2; ++one) {
+    check_hard(c, score_of(c->dtype), one);
+    check_hard(c, SPK_F64, one);
+  }
 }
 static void check_soft_with_each(const Case *c) {
-  check_soft(c, false);
-  check_soft(c, true);
+  for (int one = 0; one < 2; ++one) {
+    check_soft(c, score_of(c->dtype), one);
+    check_soft(c, SPK_F64, one);
+  }
+}
+
+/* --- one threshold for a scope ------------------------------------------------------------- */
+
+typedef struct {
+  int64_t rows, cols, scope_rows, scope_cols;
+} Scopes;
+
+static int64_t scope_of(const Scopes *s, int64_t i) {
+  return i / s->cols / s->scope_rows * (s->cols / s->scope_cols) + i % s->cols / s->scope_cols;
+}
+
+static void check_scopes(const Scopes *s, bool column_major) {
+  const int64_t count = s->rows * s->cols;
+  const int64_t scopes = count / (s->scope_rows * s->scope_cols);
+  const Layout row_major = {{1, s->rows, s->cols}, {0, s->cols, 1}, 0};
+  const Layout turned = {{1, s->rows, s->cols}, {0, 1, s->rows}, 0};
+  const Layout *l = column_major ? &turned : &row_major;
+  spk_view *view = NULL;
+  spk_block *block = NULL;
+  spk_scope *scope = NULL;
+  assert_ok(spk_view_create(SPK_F32, 3, l->shape, l->stride, 0, &view));
+  assert_ok(spk_block_create(view, DIMS(1, 1, 1), NULL, &block));
+  assert_ok(spk_scope_create(block, DIMS(1, s->scope_rows, s->scope_cols), NULL, &scope));
+  const spk_buffer leaf = buffer_of(memory, SPK_F32);
+
+  static double spread[kMostElements], kept[kMostElements];
+  for (int64_t i = 0; i < count; ++i) {
+    spread[i] = thresholds[scope_of(s, i)];
+    kept[i] = fabs(weights[i]) < spread[i] ? 0.0 : weights[i];
+  }
+  spk_buffer given = entries_of(scopes, SPK_F32, thresholds);
+  place_all(l, SPK_F32, weights, memory);
+  place_all(l, SPK_F32, kept, expected);
+  assert_ok(spk_scope_hard_threshold(NULL, scope, &leaf, NULL, 1, &given, NULL, NULL));
+  assert_memory_equal(memory, expected, kCapacity * sizeof(float));
+
+  /* As one for each element. */
+  place_all(l, SPK_F32, weights, memory);
+  assert_ok(spk_scope_soft_threshold(NULL, scope, &leaf, NULL, 1, &given, NULL, NULL));
+  memcpy(expected, memory, kCapacity * sizeof(float));
+  given = entries_of(count, SPK_F32, spread);
+  place_all(l, SPK_F32, weights, memory);
+  assert_ok(spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &given, NULL, NULL));
+  assert_memory_equal(memory, expected, kCapacity * sizeof(float));
+  spk_scope_release(scope);
+  spk_block_release(block);
+  spk_view_release(view);
+}
+
+static void thresholds_of_scopes(void **state) {
+  (void)state;
+  fill_numbers();
+  const Scopes all[] = {{130, 70, 1, 35},  {130, 70, 1, 70},  {130, 70, 130, 1},   {130, 70, 65, 7},
+                        {300, 200, 1, 50}, {300, 200, 20, 1}, {300, 200, 300, 200}};
+  for (int64_t i = 0; i < COUNT(all); ++i) {
+    check_scopes(&all[i], false);
+    check_scopes(&all[i], true);
+  }
 }
 
 static void norms_of_elements_in_any_order(void **state) {
@@ -266,7 +355,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(norms_of_elements_in_any_order), TEST(hard_thresholds_in_any_order),
       TEST(soft_thresholds_in_any_order),   TEST(masks_in_any_order),
-      TEST(multipliers_in_any_order),
+      TEST(multipliers_in_any_order),       TEST(thresholds_of_scopes),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
