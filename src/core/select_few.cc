@@ -18,7 +18,7 @@ constexpr int64_t kShortRow = 64;
 constexpr int64_t kShortRowAlong = 1024;
 // Of scopes that are cut by halving a line is cut at once, however few there are of it: rows and tiles
 // have so many, where they can, or a multiple.
-constexpr int64_t kWholeLines = 64;
+constexpr int64_t kScopesTogether = 64;
 
 // Bits of the least NaN: one more than those of infinity.
 int64_t nan_key_of(int32_t dtype) {
@@ -36,13 +36,15 @@ int64_t nan_key_of(int32_t dtype) {
 
 // Bytes from a scope's first element to each of its elements.
 struct Positions {
-  int64_t x[kHalvedBlocks] = {};
-  int64_t y[kHalvedBlocks] = {};
+  // Only those of a scope are set: to clear all would be much of a small call.
+  int64_t x[kHalvedBlocks];
+  int64_t y[kHalvedBlocks];
 
   Positions(const Scope &scope, const GridLeaf &leaf) {
     const Extents &shape = scope.members[0].shape;
     const int outer = scope.grid_shape.size();
     for_each_index(shape, [&](int64_t p, const Extents &index) {
+      x[p] = y[p] = 0;
       for (int d = 0; d < index.size(); ++d) {
         x[p] += index[d] * leaf.grid_x[outer + d];
         y[p] += index[d] * leaf.grid_y[outer + d];
@@ -76,21 +78,22 @@ enum class Layout { kAcross, kAlong, kCopiedAcross, kCopiedAlong };
 constexpr bool is_copied(Layout layout) {
   return layout == Layout::kCopiedAcross || layout == Layout::kCopiedAlong;
 }
+constexpr bool is_along(Layout layout) {
+  return layout == Layout::kAlong || layout == Layout::kCopiedAlong;
+}
+
+// Elements of a tile of scopes of n each, about.
 int64_t tile_elements(Layout layout, int64_t n) {
   const int64_t elements = is_copied(layout) ? kTileElements : kDirectElements;
   if (n <= kFewBlocks) return elements;
-  return n * kWholeLines * std::max<int64_t>(elements / n / kWholeLines, 1);
-}
-
-constexpr bool is_along(Layout layout) {
-  return layout == Layout::kAlong || layout == Layout::kCopiedAlong;
+  return n * kScopesTogether * std::max<int64_t>(elements / n / kScopesTogether, 1);
 }
 
 Layout layout_of(const Nest &nest, int64_t n, int64_t size, bool contiguous_positions) {
   const NestDim &row = nest[0];
   const bool equal = row.step[0] == row.step[1] || row.extent == 1;
   if (equal && contiguous_positions && (row.step[0] == n * size || row.extent == 1)) {
-    const int64_t least = n > kFewBlocks ? kWholeLines * n : kShortRowAlong;
+    const int64_t least = n > kFewBlocks ? kScopesTogether * n : kShortRowAlong;
     const bool is_long = nest.count() == 1 || row.extent * n >= least;
     return is_long ? Layout::kAlong : Layout::kCopiedAlong;
   }

@@ -439,12 +439,12 @@ void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *s
 
 namespace {
 
-// Are the elements of the innermost rows neighbours, but not their factors?
+// Are the elements of the innermost rows neighbours, but not their factors? Or do rows of blocks go on
+// where their factors do not?
 bool has_scattered_factors(const GridLeaf &leaf, const WritePlan &plan) {
   const NestDim &row = plan[0];
   if (row.step[0] != size_of(leaf.dtype)) return false;
   if (row.step[2] != 0) return row.step[2] != 1;
-  // Blocks that continue each other would be one dimension if their factors did.
   for (int d = 1; d + 1 < plan.count(); ++d) {
     const NestDim &blocks = plan[d];
     const NestDim &next = plan[d + 1];
