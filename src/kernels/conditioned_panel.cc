@@ -87,19 +87,55 @@ HWY_INLINE void StoreOdd(V v, float *p) {
   hn::StoreU(hn::BitCast(DF(), bits), DF(), p);
 }
 
-// Calls write(x, at) for x = w h nu / (1 + h nu) of the rows of a register.
+// Rows that are shrunk together, each step of all before the next: one row is a long chain of steps
+// that wait for each other, and processors look ahead over few such chains.
+inline constexpr int64_t kRowsTogether = 4;
+
+// n / d for 1 <= d <= 2 kFloatRange, good to 2^-44, for results that become floats
+// (InverseInFloats).
+template <int64_t kCount>
+HWY_INLINE void DivideNearly(V *n, V *d) {
+  V inverse[kCount];
+  for (int64_t i = 0; i < kCount; ++i) inverse[i] = InverseInFloats(d[i]);
+  for (int64_t i = 0; i < kCount; ++i) d[i] = hn::Mul(d[i], inverse[i]);
+  for (int64_t i = 0; i < kCount; ++i) n[i] = hn::Mul(n[i], inverse[i]);
+  for (int64_t i = 0; i < kCount; ++i) d[i] = hn::Sub(hn::Set(D(), 2.0), d[i]);
+  for (int64_t i = 0; i < kCount; ++i) n[i] = hn::Mul(n[i], d[i]);
+}
+
+// x = w h nu / (1 + h nu) of kRows rows.
+template <int64_t kRows, class Entry>
+HWY_INLINE void ShrunkRows(const Entry *w, const Entry *h, int64_t row_step, V nu, V *x) {
+  const V one = hn::Set(D(), 1.0);
+  V ratio[kRows];
+  V sum[kRows];
+  for (int64_t i = 0; i < kRows; ++i) ratio[i] = hn::Mul(Load(h + i * row_step), nu);
+  if constexpr (std::is_same_v<Entry, float>) {
+    for (int64_t i = 0; i < kRows; ++i) ratio[i] = ClampToFloats(ratio[i]);
+  }
+  for (int64_t i = 0; i < kRows; ++i) sum[i] = hn::Add(ratio[i], one);
+  for (int64_t i = 0; i < kRows; ++i) x[i] = hn::Mul(Load(w + i * row_step), ratio[i]);
+  if constexpr (std::is_same_v<Entry, float>) {
+    DivideNearly<kRows>(x, sum);
+  } else {
+    for (int64_t i = 0; i < kRows; ++i) x[i] = hn::Div(x[i], sum[i]);
+  }
+}
+
+// Calls write(x, at) for the rows of a register.
 template <class Entry, class Write>
 HWY_INLINE void ShrinkRows(Entry *w, const Entry *h, int64_t rows, int64_t row_step, V nu,
                            Write write) {
-  const V one = hn::Set(D(), 1.0);
-  for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
-    const V ratio = hn::Mul(Load(h), nu);
-    if constexpr (std::is_same_v<Entry, float>) {
-      const V clamped = ClampToFloats(ratio);
-      write(NearQuotient(hn::Mul(Load(w), clamped), hn::Add(clamped, one)), w);
-    } else {
-      write(hn::Div(hn::Mul(Load(w), ratio), hn::Add(ratio, one)), w);
-    }
+  int64_t row = 0;
+  for (; row + kRowsTogether <= rows; row += kRowsTogether) {
+    V x[kRowsTogether];
+    ShrunkRows<kRowsTogether>(w + row * row_step, h + row * row_step, row_step, nu, x);
+    for (int64_t i = 0; i < kRowsTogether; ++i) write(x[i], w + (row + i) * row_step);
+  }
+  for (; row < rows; ++row) {
+    V x;
+    ShrunkRows<1>(w + row * row_step, h + row * row_step, row_step, nu, &x);
+    write(x, w + row * row_step);
   }
 }
 

@@ -29,10 +29,14 @@ inline constexpr int kMoments = 4;
 // Lanes of a block that lie so far apart are added at once: it has so many partial sums.
 inline constexpr int64_t kPartials = kLanes / 2;
 
-// Registers of floats that hold no more than the virtual lanes.
-using DFloats = hn::CappedTag<float, kLanes>;
 template <class DT>
 inline constexpr int64_t kLanesIn = static_cast<int64_t>(hn::MaxLanes(DT()));
+// Registers of floats, which may be wide enough for the virtual lanes of two groups.
+using DFloats = hn::CappedTag<float, 2 * kLanes>;
+template <class DT>
+inline constexpr bool kHoldsTwo = kLanesIn<DT> == 2 * kLanes;
+template <class DT>
+inline constexpr int64_t kGroupsIn = kHoldsTwo<DT> ? 2 : 1;
 
 HWY_INLINE V LoadLanes(D, const double *p) {
   return Load(p);
@@ -40,8 +44,20 @@ HWY_INLINE V LoadLanes(D, const double *p) {
 HWY_INLINE V LoadLanes(D, const float *p) {
   return Load(p);
 }
-HWY_INLINE hn::Vec<DFloats> LoadLanes(DFloats d, const float *p) {
+template <class DT>
+HWY_INLINE hn::VFromD<DT> LoadLanes(DT d, const float *p) {
   return hn::LoadU(d, p);
+}
+// Lanes of two groups in one register; lanes_of(d, 0 or 1) are those of each. Elsewhere, of one.
+template <class DT, class LanesOfGroup>
+HWY_INLINE hn::Vec<DT> OfGroups(DT d, LanesOfGroup lanes_of) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kHoldsTwo<DT>) {
+    const hn::Half<DT> half;
+    return hn::Combine(d, lanes_of(half, 1), lanes_of(half, 0));
+  }
+#endif
+  return lanes_of(d, 0);
 }
 
 // The elements of a batch in groups: of one block along rows, or of kLanes blocks across them.
@@ -60,11 +76,6 @@ struct Groups {
 // most 2^-22, it is n y / (1 - e) = n y (1 + e + e^2 + ...).
 HWY_INLINE V InverseInFloats(V d) {
   return hn::PromoteTo(D(), hn::Div(hn::Set(DF(), 1.0F), ToFloat(d)));
-}
-// Good to 2^-44, for results that become floats (conditioned_panel.cc).
-HWY_INLINE V NearQuotient(V n, V d) {
-  const V y = InverseInFloats(d);
-  return hn::Mul(hn::Mul(n, y), hn::Sub(hn::Set(D(), 2.0), hn::Mul(d, y)));
 }
 // Off by at most 3 * 2^-53.
 HWY_INLINE V FineQuotient(V n, V d) {
@@ -133,17 +144,31 @@ HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Term term) {
   return hn::Add(total, lost);
 }
 
+// The rows of a register of a group.
+struct RowsOfGroups {
+  int64_t count;
+  int64_t step;     // entries
+  int64_t to_next;  // entries to those of the next group, if the register is wide enough for two
+};
+
+template <class DT, class Entry>
+HWY_INLINE hn::Vec<DT> LoadRow(DT d, const Entry *p, int64_t row, RowsOfGroups rows) {
+  p += row * rows.step;
+  return OfGroups(d,
+                  [&](auto dl, int64_t i) HWY_ATTR { return LoadLanes(dl, p + i * rows.to_next); });
+}
+
 // Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group, for
 // conditioners h times `unit`.
 template <class DT, class Entry>
-HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
-                                int64_t row_step, hn::Vec<DT> unit, hn::Vec<DT> *sums) {
+HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, RowsOfGroups rows,
+                                hn::Vec<DT> unit, hn::Vec<DT> *sums) {
   auto weights = hn::Zero(d);
   auto cubes = hn::Zero(d);
   auto fourths = hn::Zero(d);
-  const auto products = SumOfRows(d, rows, [&](auto, int64_t row) HWY_ATTR {
-    const auto weight = LoadLanes(d, w + row * row_step);
-    const auto metric = hn::Mul(LoadLanes(d, h + row * row_step), unit);
+  const auto products = SumOfRows(d, rows.count, [&](auto, int64_t row) HWY_ATTR {
+    const auto weight = LoadRow(d, w, row, rows);
+    const auto metric = hn::Mul(LoadRow(d, h, row, rows), unit);
     const auto c = hn::Mul(metric, weight);
     const auto square = hn::Mul(c, c);
     weights = hn::Add(weights, hn::Mul(weight, weight));
@@ -160,15 +185,15 @@ HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, int64_t ro
 
 // Lanes of sum (w p)^2 p^k, k = 0 to 3, of one register of a group: nu^2 times those of q.
 template <class DT, class Entry>
-HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, int64_t rows,
-                                  int64_t row_step, hn::Vec<DT> nu, hn::Vec<DT> *sums) {
+HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, RowsOfGroups rows,
+                                  hn::Vec<DT> nu, hn::Vec<DT> *sums) {
   auto first = hn::Zero(d);
   auto second = hn::Zero(d);
   auto third = hn::Zero(d);
-  const auto squares = SumOfRows(d, rows, [&](auto quotient, int64_t row) HWY_ATTR {
-    const auto ratio = hn::Mul(LoadLanes(d, h + row * row_step), nu);
+  const auto squares = SumOfRows(d, rows.count, [&](auto quotient, int64_t row) HWY_ATTR {
+    const auto ratio = hn::Mul(LoadRow(d, h, row, rows), nu);
     const auto p = ShareOf<decltype(quotient)::value>(d, ratio);
-    const auto x = hn::Mul(LoadLanes(d, w + row * row_step), p);
+    const auto x = hn::Mul(LoadRow(d, w, row, rows), p);
     const auto term0 = hn::Mul(x, x);
     const auto term1 = hn::Mul(term0, p);
     const auto term2 = hn::Mul(term1, p);
@@ -183,17 +208,10 @@ HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, int64_t 
   sums[3] = third;
 }
 
-// Lanes of register r, as doubles.
-HWY_INLINE void StoreLanes(V sum, int64_t r, double *lanes) {
-  hn::StoreU(sum, D(), lanes + r * kN);
-}
-HWY_INLINE void StoreLanes(hn::Vec<DFloats> sum, int64_t r, double *lanes) {
-  constexpr int64_t kCount = kLanesIn<DFloats>;
-  HWY_ALIGN float floats[kCount];
-  hn::Store(sum, DFloats(), floats);
-  for (int64_t i = 0; i < kCount; i += kN) {
-    hn::StoreU(Load(floats + i), D(), lanes + r * kCount + i);
-  }
+// Sums of kLanes blocks, as doubles.
+template <class T>
+HWY_INLINE void Widen(const T *lanes, double *sums) {
+  for (int64_t i = 0; i < kLanes; i += kN) hn::StoreU(Load(lanes + i), D(), sums + i);
 }
 
 // A block's lanes become its partial sums: the upper half of them is added to the lower.
@@ -282,48 +300,57 @@ HWY_INLINE bool IsAsked(const double *asked, int64_t group) {
   return !hn::AllFalse(D(), hn::Gt(most, hn::Zero(D())));
 }
 
-// The sums over a group's elements. out[kind] has one for each of its kLanes blocks, or kPartials
-// for its one block; `of_register(r, sums)` are those of a register.
-template <bool kAcross, class DT, class OfRegister>
-HWY_INLINE void SumGroup(DT, int64_t group, double *const *out, OfRegister of_register) {
-  HWY_ALIGN hn::TFromD<DT> lanes[kMoments][kLanes];
-  for (int64_t r = 0; r < kLanes / kLanesIn<DT>; ++r) {
-    hn::Vec<DT> sums[kMoments];
-    of_register(r, sums);
-    for (int k = 0; k < kMoments; ++k) {
-      if constexpr (kAcross) {
-        StoreLanes(sums[k], r, out[k] + group * kLanes);
-      } else {
-        hn::Store(sums[k], DT(), lanes[k] + r * kLanesIn<DT>);
-      }
-    }
+// Writes the sums of a group: one for each of its kLanes blocks, or kPartials for its one block.
+template <bool kAcross, class T>
+HWY_INLINE void WriteSums(const T *lanes, int64_t group, double *out) {
+  if constexpr (kAcross) {
+    Widen(lanes, out + group * kLanes);
+  } else {
+    FoldHalves(lanes, out + group * kPartials);
   }
-  if (kAcross) return;
-  for (int k = 0; k < kMoments; ++k) FoldHalves(lanes[k], out[k] + group * kPartials);
 }
 
-// The same for all groups that are asked for. `of_register(w, h, number, sums)` are those of a
-// register; each block has a number.
+// The sums over the elements of groups `first` and `last`, which may be one, into out[kind];
+// `of_register(r, sums)` are those of a register.
+template <bool kAcross, class DT, class OfRegister>
+HWY_INLINE void SumTogether(DT d, int64_t first, int64_t last, double *const *out,
+                            OfRegister of_register) {
+  constexpr int64_t kCount = kGroupsIn<DT> * kLanes;
+  HWY_ALIGN hn::TFromD<DT> lanes[kMoments][kCount];
+  for (int64_t r = 0; r < kCount / kLanesIn<DT>; ++r) {
+    hn::Vec<DT> sums[kMoments];
+    of_register(r, sums);
+    for (int k = 0; k < kMoments; ++k) hn::Store(sums[k], d, lanes[k] + r * kLanesIn<DT>);
+  }
+  for (int k = 0; k < kMoments; ++k) {
+    WriteSums<kAcross>(lanes[k], first, out[k]);
+    if (kHoldsTwo<DT>) WriteSums<kAcross>(lanes[k] + kCount - kLanes, last, out[k]);
+  }
+}
+
+// The same for all groups that are asked for, and for those that share registers with them.
+// `of_register(w, h, rows, number, sums)` are those of a register; each block has a number.
 template <bool kAcross, class DT, class Entry, class OfRegister>
 HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT> *numbers,
                           const double *asked, double *const *out, ReadAhead *soon,
                           OfRegister of_register) {
-  for (int64_t g = 0; g < groups.count; ++g) {
-    if (soon) soon->AskForSome();
-    if (IsAsked<kAcross>(asked, g)) {
-      SumGroup<kAcross>(d, g, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
+  const int64_t row_step = kAcross ? groups.row_step : kLanes;  // a constant, if it is one
+  for (int64_t g = 0; g < groups.count; g += kGroupsIn<DT>) {
+    // One that is left over shares them with itself.
+    const int64_t last = HWY_MIN(g + kGroupsIn<DT>, groups.count) - 1;
+    for (int64_t i = g; soon && i <= last; ++i) soon->AskForSome();
+    if (IsAsked<kAcross>(asked, g) || (kHoldsTwo<DT> && IsAsked<kAcross>(asked, last))) {
+      const RowsOfGroups rows = {groups.rows, row_step, (last - g) * groups.step};
+      SumTogether<kAcross>(d, g, last, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
         const int64_t at = g * groups.step + r * kLanesIn<DT>;
-        of_register(groups.w + at, groups.h + at, LanesOf<kAcross>(d, numbers, g, r), sums);
+        const auto number = OfGroups(d, [&](auto dl, int64_t i) HWY_ATTR {
+          return LanesOf<kAcross>(dl, numbers, i == 0 ? g : last, r);
+        });
+        of_register(groups.w + at, groups.h + at, rows, number, sums);
       });
     }
-    if (soon) soon->AskForSome();
+    for (int64_t i = g; soon && i <= last; ++i) soon->AskForSome();
   }
-}
-
-// Entries between rows: a constant, if it is one.
-template <bool kAcross, class Entry>
-HWY_INLINE int64_t RowStep(const Groups<Entry> &groups) {
-  return kAcross ? groups.row_step : kLanes;
 }
 
 // Not inlined into what solves a batch, where other loops would take their registers.
@@ -331,20 +358,19 @@ template <bool kAcross, class DT, class Entry>
 HWY_NOINLINE void SumNorms(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *units,
                            const double *asked, double *const *out, ReadAhead *soon) {
   const Groups<Entry> groups = given;  // a copy that no store can change, as far as compilers know
-  const int64_t row_step = RowStep<kAcross>(groups);
-  SumGroups<kAcross>(d, groups, units, asked, out, soon,
-                     [&](const Entry *w, const Entry *h, hn::Vec<DT> unit, hn::Vec<DT> *sums)
-                         HWY_ATTR { NormsOfRegister(d, w, h, groups.rows, row_step, unit, sums); });
+  SumGroups<kAcross>(
+      d, groups, units, asked, out, soon,
+      [&](const Entry *w, const Entry *h, RowsOfGroups rows, hn::Vec<DT> unit, hn::Vec<DT> *sums)
+          HWY_ATTR { NormsOfRegister(d, w, h, rows, unit, sums); });
 }
 template <bool kAcross, class DT, class Entry>
-HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *nu,
+HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *nus,
                              const double *asked, double *const *out, ReadAhead *soon) {
   const Groups<Entry> groups = given;
-  const int64_t row_step = RowStep<kAcross>(groups);
   SumGroups<kAcross>(
-      d, groups, nu, asked, out, soon,
-      [&](const Entry *w, const Entry *h, hn::Vec<DT> nus, hn::Vec<DT> *sums)
-          HWY_ATTR { MomentsOfRegister(d, w, h, groups.rows, row_step, nus, sums); });
+      d, groups, nus, asked, out, soon,
+      [&](const Entry *w, const Entry *h, RowsOfGroups rows, hn::Vec<DT> nu, hn::Vec<DT> *sums)
+          HWY_ATTR { MomentsOfRegister(d, w, h, rows, nu, sums); });
 }
 
 }  // namespace HWY_NAMESPACE
