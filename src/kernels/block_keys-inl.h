@@ -44,6 +44,13 @@ HWY_INLINE hn::Vec<D> SquaresFrom(D d, const T *x) {
   return hn::Mul(elements, elements);
 }
 
+// 1 for elements that are not 0. Summed over a block, they tell whether it is one of zeros, which
+// squares do not: those of small elements are 0, too.
+template <class D>
+HWY_INLINE hn::Vec<D> OnesOf(D d, hn::Vec<D> elements) {
+  return hn::IfThenZeroElse(hn::Eq(elements, hn::Zero(d)), hn::Set(d, hn::TFromD<D>{1}));
+}
+
 // Sums out of the range in which squares are normal are made equal, so that keys decide no
 // cut among them; NaN counts as a large sum.
 template <class D, class DK = hn::RebindToSigned<D>>

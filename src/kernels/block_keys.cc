@@ -46,8 +46,7 @@ struct NonZeros {
   template <typename T>
   static HWY_INLINE VSquare<T> Of(const T *x) {
     constexpr DSquare<T> d;
-    const auto is_zero = hn::Eq(ElementsFrom(d, x), hn::Zero(d));
-    return hn::IfThenZeroElse(is_zero, hn::Set(d, SquareOf<T>{1}));
+    return OnesOf(d, ElementsFrom(d, x));
   }
 };
 

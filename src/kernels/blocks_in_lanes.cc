@@ -51,17 +51,28 @@ HWY_INLINE Vec<R> SumOf(const Vec<R> *v) {
   }
 }
 
-// Keys of a register of scopes of `elements` elements each, in a row for each block.
-template <typename T, int64_t N>
-HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *panel) {
+// What decides on blocks of zeros. With kPlaces, where they tie, as pruned ones do: each has a key of
+// its own that says where it is in its scope, the first ones the larger; all are below those of sums.
+enum class Zeros { kSums, kPlaces };
+
+template <typename T>
+HWY_INLINE ScopeKey<T> KeyOfPlace(int64_t block, int64_t blocks) {
+  return static_cast<ScopeKey<T>>(kKeyMargin * (blocks - block));
+}
+
+// Keys of a register of scopes of `blocks` blocks each, in a row for each block.
+template <typename T, int64_t N, Zeros kZeros>
+HWY_INLINE void StoreKeys(const T *x, int64_t blocks, Panel<ScopeKey<T>> *panel) {
   using R = SquareOf<T>;
+  constexpr Tag<R> d;
+  constexpr Tag<ScopeKey<T>> dk;
   constexpr int64_t kA = kAtom<Word<T>>;
   constexpr int64_t kTogether = HWY_MAX(N, kA);
   const auto *words = reinterpret_cast<const Word<T> *>(x);
-  for (int64_t first = 0; first < elements; first += kTogether) {
+  for (int64_t first = 0; first < blocks * N; first += kTogether) {
     Vec<Word<T>> rows[kTogether];
     for (int64_t at = 0; at < kTogether; at += kA) {
-      LoadTransposed(words, elements, first + at, rows + at);
+      LoadTransposed(words, blocks * N, first + at, rows + at);
     }
     HWY_ALIGN Word<T> moved[kTogether][kScopes<T>];
     for (int64_t i = 0; kIsNarrow<T> && i < kTogether; ++i) {
@@ -69,16 +80,24 @@ HWY_INLINE void StoreKeys(const T *x, int64_t elements, Panel<ScopeKey<T>> *pane
     }
     for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<R>) {
       Vec<R> square[kTogether];
+      [[maybe_unused]] Vec<R> one[kTogether];
       for (int64_t i = 0; i < kTogether; ++i) {
+        Vec<R> element;
         if constexpr (kIsNarrow<T>) {
-          square[i] = SquaresFrom(Tag<R>(), reinterpret_cast<const T *>(moved[i] + c));
+          element = ElementsFrom(d, reinterpret_cast<const T *>(moved[i] + c));
         } else {
-          square[i] = hn::Mul(rows[i], rows[i]);
+          element = rows[i];
         }
+        square[i] = hn::Mul(element, element);
+        if constexpr (kZeros == Zeros::kPlaces) one[i] = OnesOf(d, element);
       }
       for (int64_t b = 0; b < kTogether / N; ++b) {
-        hn::Store(KeysOf(Tag<R>(), SumOf<R, N>(square + b * N)), Tag<ScopeKey<T>>(),
-                  panel->element[first / N + b] + c);
+        Vec<ScopeKey<T>> key = KeysOf(d, SumOf<R, N>(square + b * N));
+        if constexpr (kZeros == Zeros::kPlaces) {
+          const auto is_zero = hn::RebindMask(dk, hn::Eq(SumOf<R, N>(one + b * N), hn::Zero(d)));
+          key = hn::IfThenElse(is_zero, hn::Set(dk, KeyOfPlace<T>(first / N + b, blocks)), key);
+        }
+        hn::Store(key, dk, panel->element[first / N + b] + c);
       }
     }
   }
@@ -110,46 +129,99 @@ HWY_INLINE void StoreStaying(const T *x, Vec<ScopeKey<T>> stays, T *y) {
   }
 }
 
-// Zeroes the blocks whose sums are not above the cut of their scope. A cut that is certain lies
-// between the ends of all keys: sums beyond those are on the right side of it as they are.
+// Keys of places, for the lanes of registers that begin with a block.
 template <typename T, int64_t N>
-HWY_INLINE void MaskScope(const T *x, T *y, int64_t elements, ScopeKey<T> cut_of_scope,
+HWY_INLINE Vec<ScopeKey<T>> KeysOfPlaces(int64_t block, int64_t blocks) {
+  constexpr Tag<ScopeKey<T>> dk;
+  constexpr int kOfBlock = std::countr_zero(static_cast<uint64_t>(N));
+  constexpr int kOfMargin = std::countr_zero(static_cast<uint64_t>(kKeyMargin));
+  static_assert(kKeyMargin == 1 << kOfMargin);
+  const auto later = hn::ShiftRight<kOfBlock>(hn::Iota(dk, ScopeKey<T>{0}));
+  return hn::Sub(hn::Set(dk, KeyOfPlace<T>(block, blocks)), hn::ShiftLeft<kOfMargin>(later));
+}
+
+// Zeroes the blocks whose keys are not above the cut of their scope. A cut that is certain lies
+// between the ends of the keys of sums: those beyond them are on the right side of it as they are.
+template <typename T, int64_t N, Zeros kZeros>
+HWY_INLINE void MaskScope(const T *x, T *y, int64_t blocks, ScopeKey<T> cut_of_scope,
                           int64_t near) {
   using R = SquareOf<T>;
+  constexpr Tag<R> d;
   constexpr Tag<ScopeKey<T>> dk;
   constexpr int64_t kL = kLanesOf<R>;
   constexpr int64_t kOwn = HWY_MAX(N / kL, 1);  // registers of a block
   constexpr auto kBits = static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(N / kOwn)));
   const Vec<ScopeKey<T>> cut = hn::Set(dk, cut_of_scope);
-  for (int64_t e = 0; e < elements; e += kOwn * kL) {
+  for (int64_t e = 0; e < blocks * N; e += kOwn * kL) {
     Vec<R> sum[kOwn];
+    [[maybe_unused]] Vec<R> ones[kOwn];
     for (int64_t r = 0; r < kOwn; ++r) {
       prefetch_near(x + e + r * kL, near);
-      sum[r] = SumOverLanes<R, kBits>(SquaresFrom(Tag<R>(), x + e + r * kL));
+      const Vec<R> element = ElementsFrom(d, x + e + r * kL);
+      sum[r] = SumOverLanes<R, kBits>(hn::Mul(element, element));
+      if constexpr (kZeros == Zeros::kPlaces) ones[r] = SumOverLanes<R, kBits>(OnesOf(d, element));
     }
-    const Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<R, kOwn>(sum)));
+    Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<R, kOwn>(sum)));
+    if constexpr (kZeros == Zeros::kPlaces) {
+      const auto is_zero = hn::RebindMask(dk, hn::Eq(SumOf<R, kOwn>(ones), hn::Zero(d)));
+      key = hn::IfThenElse(is_zero, KeysOfPlaces<T, N>(e / N, blocks),
+                           KeysOf(d, SumOf<R, kOwn>(sum)));
+    }
     const Vec<ScopeKey<T>> stays = hn::VecFromMask(dk, hn::Gt(key, cut));
     for (int64_t r = 0; r < kOwn; ++r) StoreStaying(x + e + r * kL, stays, y + e + r * kL);
   }
 }
 
-// Some scopes. If that leaves a doubt all of them keep all, and it returns false.
-template <typename T, int64_t N>
+// Blocks of zeros in scopes, from one of a register on, of which some of them stay; others go then,
+// because not all blocks stay.
+template <typename T>
+HWY_INLINE int64_t CountTies(const SelectFewArgs &few, const Panel<ScopeKey<T>> &panel,
+                             int64_t from) {
+  constexpr Tag<ScopeKey<T>> dk;
+  const Vec<ScopeKey<T>> first = hn::Set(dk, KeyOfPlace<T>(0, few.n));
+  const Vec<ScopeKey<T>> least = hn::Set(dk, static_cast<ScopeKey<T>>(few.n - *few.counts));
+  Vec<ScopeKey<T>> ties = hn::Zero(dk);
+  for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<SquareOf<T>>) {
+    Vec<ScopeKey<T>> zeros = hn::Zero(dk);
+    for (int64_t b = 0; b < few.n; ++b) {
+      const auto is_zero = hn::Not(hn::Gt(hn::Load(dk, panel.element[b] + c), first));
+      zeros = hn::Sub(zeros, hn::VecFromMask(dk, is_zero));
+    }
+    const auto before = hn::FirstN(dk, static_cast<size_t>(HWY_MAX(from - c, 0)));
+    const auto tie = hn::AndNot(before, hn::Gt(zeros, least));
+    ties = hn::Add(ties, hn::IfThenElseZero(tie, zeros));
+  }
+  return SumOfLanes<ScopeKey<T>>(ties);
+}
+
+// Some scopes. If that leaves a doubt nothing is written, and it returns false.
+template <typename T, int64_t N, Zeros kZeros>
 HWY_INLINE bool KeepInScopes(const SelectFewArgs &few, const ScopeRows<ScopeKey<T>> &rows,
                              const T *x, T *y, Panel<ScopeKey<T>> *panel) {
   const int64_t elements = few.n * N;
-  StoreKeys<T, N>(x, elements, panel);
+  StoreKeys<T, N, kZeros>(x, few.n, panel);
   SortHalves(rows, few.n, kColumns<T>, panel);
-  bool certain = true;
+  bool doubt = false;
   for (int64_t c = 0; c < kColumns<T>; ++c) {
-    certain &= !CutColumn(few, c * kLanesOf<SquareOf<T>>, panel);
+    doubt |= CutColumn(few, c * kLanesOf<SquareOf<T>>, panel);
   }
+  if (doubt) return false;
   const int64_t bytes = kScopes<T> * elements * static_cast<int64_t>(sizeof(T));
   for (int64_t s = 0; s < kScopes<T>; ++s) {
-    const ScopeKey<T> cut = certain ? panel->cut[s] : ScopeKey<T>{-1};
-    MaskScope<T, N>(x + s * elements, y + s * elements, elements, cut, HWY_MAX(kNear, bytes));
+    MaskScope<T, N, kZeros>(x + s * elements, y + s * elements, few.n, panel->cut[s],
+                            HWY_MAX(kNear, bytes));
   }
-  return certain;
+  return true;
+}
+
+// The same where blocks of zeros tie. Sets how many do, in scopes from `from` on.
+template <typename T, int64_t N>
+HWY_NOINLINE bool KeepAmongZeros(const SelectFewArgs &few, const ScopeRows<ScopeKey<T>> &rows,
+                                 const T *x, T *y, Panel<ScopeKey<T>> *panel, int64_t from,
+                                 int64_t *ties) {
+  if (!KeepInScopes<T, N, Zeros::kPlaces>(few, rows, x, y, panel)) return false;
+  *ties = CountTies<T>(few, *panel, from);
+  return true;
 }
 
 template <typename T, int64_t N>
@@ -164,13 +236,22 @@ bool KeepInLanes(const BlockKeysArgs &args, int64_t k) {
   few.margin = kKeyMargin;
   PreparePanel(few, &panel);
   const int64_t scopes = args.blocks / few.n;
+  int64_t ties = 0;  // of the scopes before: where zeros tied, they are likely to tie again
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     for (int64_t s = 0; s < scopes; s += kScopes<T>) {
       // The last ones may have been selected before: what went is 0 now, and goes again.
-      const int64_t at = HWY_MIN(s, scopes - kScopes<T>) * few.n * N;
-      if (!KeepInScopes<T, N>(few, rows.rows(), x + at, y + at, &panel)) return false;
+      const int64_t first = HWY_MIN(s, scopes - kScopes<T>);
+      const int64_t at = first * few.n * N;
+      if (ties == 0 && KeepInScopes<T, N, Zeros::kSums>(few, rows.rows(), x + at, y + at, &panel)) {
+        continue;
+      }
+      if (!args.ties ||
+          !KeepAmongZeros<T, N>(few, rows.rows(), x + at, y + at, &panel, s - first, &ties)) {
+        return false;
+      }
+      *args.ties += ties;
     }
   }
   return true;
