@@ -23,13 +23,23 @@ static int highest_exponent(const format *f) {
   return (1 << (15 - f->mantissa)) - 1;
 }
 
+/* From a table: the oracle would spend most of its time in ldexpl. */
+static long double power_of_two(int exponent) {
+  enum { kMost = 1200 };
+  static long double powers[2 * kMost + 1];
+  if (abs(exponent) > kMost) return ldexpl(1, exponent);
+  long double *power = &powers[kMost + exponent];
+  if (*power == 0) *power = ldexpl(1, exponent);
+  return *power;
+}
+
 /* Of words that are no NaN. */
 static long double value_of(const format *f, uint16_t word) {
   const int exponent = exponent_field(f, word);
   const int mantissa = word & ((1 << f->mantissa) - 1);
   const int hidden = exponent > 0 ? 1 << f->mantissa : 0;
   const int scale = (exponent > 0 ? exponent : 1) - f->bias - f->mantissa;
-  long double value = ldexpl((long double)(mantissa + hidden), scale);
+  long double value = (mantissa + hidden) * power_of_two(scale);
   if (exponent == highest_exponent(f)) value = INFINITY;
   return word >> 15 ? -value : value;
 }
@@ -51,7 +61,7 @@ static uint16_t word_of(const format *f, long double value) {
   const int least = 2 - f->bias;
   if (exponent < least) exponent = least;
   const int scale = exponent - 1 - f->mantissa;
-  const long units = lrintl(ldexpl(magnitude, -scale));
+  const long units = lrintl(magnitude * power_of_two(-scale));
   /* A subnormal's field is 0; what rounds up to the next power of two carries into the field. */
   const long word = ((long)(exponent - least) << f->mantissa) + units;
   return (uint16_t)(sign | (word < infinity ? word : infinity));
