@@ -95,10 +95,13 @@ std::vector<Selection> selections() {
   all.push_back({"N:M", "keep 2:4", "strided pairs", 1.6, false, strided_pairs, {1, 1, 4, 1}, 0.5});
   all.push_back({"N:M", "keep 2:4", "conv channels", {}, false, conv_elements, {1, 4, 1, 1}, 0.5});
   all.push_back({"N:M", "keep 2:4", "2x2 tiles 4x4", {}, false, small_tiles, {2, 2}, 0.5});
-  const std::string again = "keep 2:4, pruned before";
-  all.push_back({"N:M", again, "contiguous", {}, false, elements, {1, 4}, 0.5, true});
-  all.push_back({"N:M", again, "strided axis", {}, false, elements, {4, 1}, 0.5, true});
-  all.push_back({"N:M", again, "blocks 1x2", {}, false, rows_of_2, {1, 4}, 0.5, true});
+  const std::string again = ", pruned before";
+  all.push_back({"N:M", "keep 2:4" + again, "contiguous", {}, false, elements, {1, 4}, 0.5, true});
+  all.push_back(
+      {"N:M", "keep 2:4" + again, "strided axis", {}, false, elements, {4, 1}, 0.5, true});
+  all.push_back({"N:M", "keep 2:4" + again, "blocks 1x2", {}, false, rows_of_2, {1, 4}, 0.5, true});
+  all.push_back(
+      {"N:M", "keep 8:16" + again, "blocks 1x2", {}, false, rows_of_2, {1, 16}, 0.5, true});
   all.push_back({"top-k", "keep_top 50 %", "per row of 4096", 4, false, elements, {1, 4096}, 0.5});
   all.push_back({"top-k", "keep_top 50 %", "per row of 64", {}, false, elements, {1, 64}, 0.5});
   all.push_back({"top-k", "keep_top 50 %", "per column of 64", {}, false, elements, {64, 1}, 0.5});
