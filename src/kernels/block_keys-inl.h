@@ -64,6 +64,19 @@ HWY_INLINE hn::Vec<DK> KeysOf(D d, hn::Vec<D> sums) {
   return hn::Min(hn::Max(bits, hn::BitCast(dk, low)), hn::BitCast(dk, high));
 }
 
+// The key of a block of zeros at a place in its scope. Where such blocks tie, as pruned ones do, the
+// first have the larger ones, a margin apart; all are below those of sums.
+template <typename K>
+constexpr K KeyOfPlace(int64_t place, int64_t blocks) {
+  return static_cast<K>(kKeyMargin * (blocks - place));
+}
+// Keys of places for blocks of zeros, of which `ones` (OnesOf) sum to 0; of sums for all others.
+template <class D, class DK = hn::RebindToSigned<D>>
+HWY_INLINE hn::Vec<DK> KeysAmongZeros(D d, hn::Vec<D> sums, hn::Vec<D> ones, hn::Vec<DK> places) {
+  const auto is_zero = hn::RebindMask(DK(), hn::Eq(ones, hn::Zero(d)));
+  return hn::IfThenElse(is_zero, places, KeysOf(d, sums));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace spk
 HWY_AFTER_NAMESPACE();

@@ -66,15 +66,15 @@ HWY_INLINE bool StaysOf(VKey<T> keys, int64_t k, VKey<T> *stays) {
   return false;
 }
 
-// Where each lane's block is in its scope, counted from its end, in steps of the margin.
+// The key of each lane's place in its scope.
 template <typename T, size_t kScope, size_t kFirst>
-HWY_INLINE VKey<T> PlacesFromEnd() {
+HWY_INLINE VKey<T> KeysOfTheirPlaces() {
   constexpr auto kL = static_cast<size_t>(kSquaresOf<T>);
   constexpr auto kBits = static_cast<size_t>(std::countr_zero(kL));
   HWY_ALIGN Key<T> places[kL];
   for (size_t lane = 0; lane < kL; ++lane) {
     const size_t turned = lane >> kFirst % kBits | lane << (kBits - kFirst % kBits);
-    places[lane] = static_cast<Key<T>>(kKeyMargin * (kScope - turned % kScope));
+    places[lane] = KeyOfPlace<Key<T>>(turned % kScope, kScope);
   }
   return hn::Load(DKey<T>(), places);
 }
@@ -88,9 +88,9 @@ HWY_INLINE bool StaysOfZeros(VSquare<T> squares, VSquare<T> nonzeros, int64_t k,
   constexpr DSquare<T> ds;
   constexpr size_t kEnd = kFirst + static_cast<size_t>(std::countr_zero(kScope));
   const auto is_zero = hn::RebindMask(d, hn::Eq(nonzeros, hn::Zero(ds)));
-  const VKey<T> places = PlacesFromEnd<T, kScope, kFirst>();
-  const VKey<T> keys = hn::IfThenElse(is_zero, places, KeysOf(ds, squares));
-  const VKey<T> first_zero = hn::Set(d, static_cast<Key<T>>(kKeyMargin * kScope));
+  const VKey<T> places = KeysOfTheirPlaces<T, kScope, kFirst>();
+  const VKey<T> keys = KeysAmongZeros(ds, squares, nonzeros, places);
+  const VKey<T> first_zero = hn::Set(d, KeyOfPlace<Key<T>>(0, kScope));
   const VKey<T> minus_nonzeros = MinusLanesAbove<kFirst, kEnd>(d, keys, first_zero);
   const auto some_stay = hn::Gt(minus_nonzeros, hn::Set(d, static_cast<Key<T>>(-k)));
   *ties += static_cast<int64_t>(hn::CountTrue(d, hn::And(is_zero, some_stay)));

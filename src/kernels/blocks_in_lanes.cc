@@ -51,14 +51,8 @@ HWY_INLINE Vec<R> SumOf(const Vec<R> *v) {
   }
 }
 
-// What decides on blocks of zeros. With kPlaces, where they tie, as pruned ones do: each has a key of
-// its own that says where it is in its scope, the first ones the larger; all are below those of sums.
+// What keys blocks of zeros have: those of their sums, as all others do, or of their places.
 enum class Zeros { kSums, kPlaces };
-
-template <typename T>
-HWY_INLINE ScopeKey<T> KeyOfPlace(int64_t block, int64_t blocks) {
-  return static_cast<ScopeKey<T>>(kKeyMargin * (blocks - block));
-}
 
 // Keys of a register of scopes of `blocks` blocks each, in a row for each block.
 template <typename T, int64_t N, Zeros kZeros>
@@ -92,12 +86,16 @@ HWY_INLINE void StoreKeys(const T *x, int64_t blocks, Panel<ScopeKey<T>> *panel)
         if constexpr (kZeros == Zeros::kPlaces) one[i] = OnesOf(d, element);
       }
       for (int64_t b = 0; b < kTogether / N; ++b) {
-        Vec<ScopeKey<T>> key = KeysOf(d, SumOf<R, N>(square + b * N));
+        const Vec<R> sum = SumOf<R, N>(square + b * N);
+        const int64_t place = first / N + b;
+        Vec<ScopeKey<T>> key;
         if constexpr (kZeros == Zeros::kPlaces) {
-          const auto is_zero = hn::RebindMask(dk, hn::Eq(SumOf<R, N>(one + b * N), hn::Zero(d)));
-          key = hn::IfThenElse(is_zero, hn::Set(dk, KeyOfPlace<T>(first / N + b, blocks)), key);
+          const auto of_place = hn::Set(dk, KeyOfPlace<ScopeKey<T>>(place, blocks));
+          key = KeysAmongZeros(d, sum, SumOf<R, N>(one + b * N), of_place);
+        } else {
+          key = KeysOf(d, sum);
         }
-        hn::Store(key, dk, panel->element[first / N + b] + c);
+        hn::Store(key, dk, panel->element[place] + c);
       }
     }
   }
@@ -129,19 +127,19 @@ HWY_INLINE void StoreStaying(const T *x, Vec<ScopeKey<T>> stays, T *y) {
   }
 }
 
-// Keys of places, for the lanes of registers that begin with a block.
+// The keys of places of the lanes of a register that begins with the block at `place`.
 template <typename T, int64_t N>
-HWY_INLINE Vec<ScopeKey<T>> KeysOfPlaces(int64_t block, int64_t blocks) {
+HWY_INLINE Vec<ScopeKey<T>> PlacesOfLanes(int64_t place, int64_t blocks) {
   constexpr Tag<ScopeKey<T>> dk;
-  constexpr int kOfBlock = std::countr_zero(static_cast<uint64_t>(N));
-  constexpr int kOfMargin = std::countr_zero(static_cast<uint64_t>(kKeyMargin));
-  static_assert(kKeyMargin == 1 << kOfMargin);
-  const auto later = hn::ShiftRight<kOfBlock>(hn::Iota(dk, ScopeKey<T>{0}));
-  return hn::Sub(hn::Set(dk, KeyOfPlace<T>(block, blocks)), hn::ShiftLeft<kOfMargin>(later));
+  constexpr int kBlockShift = std::countr_zero(static_cast<uint64_t>(N));
+  constexpr int kMarginShift = std::countr_zero(static_cast<uint64_t>(kKeyMargin));
+  static_assert(kKeyMargin == 1 << kMarginShift);
+  const auto later = hn::ShiftRight<kBlockShift>(hn::Iota(dk, ScopeKey<T>{0}));
+  const auto first = hn::Set(dk, KeyOfPlace<ScopeKey<T>>(place, blocks));
+  return hn::Sub(first, hn::ShiftLeft<kMarginShift>(later));
 }
 
-// Zeroes the blocks whose keys are not above the cut of their scope. A cut that is certain lies
-// between the ends of the keys of sums: those beyond them are on the right side of it as they are.
+// Zeroes the blocks whose keys are not above the cut of their scope.
 template <typename T, int64_t N, Zeros kZeros>
 HWY_INLINE void MaskScope(const T *x, T *y, int64_t blocks, ScopeKey<T> cut_of_scope,
                           int64_t near) {
@@ -161,34 +159,38 @@ HWY_INLINE void MaskScope(const T *x, T *y, int64_t blocks, ScopeKey<T> cut_of_s
       sum[r] = SumOverLanes<R, kBits>(hn::Mul(element, element));
       if constexpr (kZeros == Zeros::kPlaces) ones[r] = SumOverLanes<R, kBits>(OnesOf(d, element));
     }
-    Vec<ScopeKey<T>> key = hn::BitCast(dk, hn::Abs(SumOf<R, kOwn>(sum)));
+    Vec<ScopeKey<T>> key;
     if constexpr (kZeros == Zeros::kPlaces) {
-      const auto is_zero = hn::RebindMask(dk, hn::Eq(SumOf<R, kOwn>(ones), hn::Zero(d)));
-      key = hn::IfThenElse(is_zero, KeysOfPlaces<T, N>(e / N, blocks),
-                           KeysOf(d, SumOf<R, kOwn>(sum)));
+      // The cut may lie below the keys of all sums.
+      key = KeysAmongZeros(d, SumOf<R, kOwn>(sum), SumOf<R, kOwn>(ones),
+                           PlacesOfLanes<T, N>(e / N, blocks));
+    } else {
+      // A cut that is certain lies between the ends of keys (KeysOf): sums beyond those are on the
+      // right side of it as they are.
+      key = hn::BitCast(dk, hn::Abs(SumOf<R, kOwn>(sum)));
     }
     const Vec<ScopeKey<T>> stays = hn::VecFromMask(dk, hn::Gt(key, cut));
     for (int64_t r = 0; r < kOwn; ++r) StoreStaying(x + e + r * kL, stays, y + e + r * kL);
   }
 }
 
-// Blocks of zeros in scopes, from one of a register on, of which some of them stay; others go then,
-// because not all blocks stay.
+// Counts the blocks of zeros of scopes, from lane `from` on, that the cut goes through: some stay
+// because fewer than k others do, and some go because k is less than all.
 template <typename T>
 HWY_INLINE int64_t CountTies(const SelectFewArgs &few, const Panel<ScopeKey<T>> &panel,
                              int64_t from) {
   constexpr Tag<ScopeKey<T>> dk;
-  const Vec<ScopeKey<T>> first = hn::Set(dk, KeyOfPlace<T>(0, few.n));
-  const Vec<ScopeKey<T>> least = hn::Set(dk, static_cast<ScopeKey<T>>(few.n - *few.counts));
+  const Vec<ScopeKey<T>> first_zero = hn::Set(dk, KeyOfPlace<ScopeKey<T>>(0, few.n));
+  const Vec<ScopeKey<T>> leaving = hn::Set(dk, static_cast<ScopeKey<T>>(few.n - *few.counts));
   Vec<ScopeKey<T>> ties = hn::Zero(dk);
   for (int64_t c = 0; c < kScopes<T>; c += kLanesOf<SquareOf<T>>) {
     Vec<ScopeKey<T>> zeros = hn::Zero(dk);
     for (int64_t b = 0; b < few.n; ++b) {
-      const auto is_zero = hn::Not(hn::Gt(hn::Load(dk, panel.element[b] + c), first));
+      const auto is_zero = hn::Not(hn::Gt(hn::Load(dk, panel.element[b] + c), first_zero));
       zeros = hn::Sub(zeros, hn::VecFromMask(dk, is_zero));
     }
     const auto before = hn::FirstN(dk, static_cast<size_t>(HWY_MAX(from - c, 0)));
-    const auto tie = hn::AndNot(before, hn::Gt(zeros, least));
+    const auto tie = hn::AndNot(before, hn::Gt(zeros, leaving));
     ties = hn::Add(ties, hn::IfThenElseZero(tie, zeros));
   }
   return SumOfLanes<ScopeKey<T>>(ties);
@@ -236,12 +238,13 @@ bool KeepInLanes(const BlockKeysArgs &args, int64_t k) {
   few.margin = kKeyMargin;
   PreparePanel(few, &panel);
   const int64_t scopes = args.blocks / few.n;
-  int64_t ties = 0;  // of the scopes before: where zeros tied, they are likely to tie again
+  int64_t ties = 0;  // of the register before: where zeros tied, they are likely to tie again
   for (int64_t r = 0; r < args.rows; ++r) {
     const auto *x = reinterpret_cast<const T *>(args.x + r * args.x_row);
     auto *y = reinterpret_cast<T *>(args.y + r * args.y_row);
     for (int64_t s = 0; s < scopes; s += kScopes<T>) {
-      // The last ones may have been selected before: what went is 0 now, and goes again.
+      // The last ones may have been selected before: what went is 0 now and goes again, or is read
+      // elsewhere, and the same.
       const int64_t first = HWY_MIN(s, scopes - kScopes<T>);
       const int64_t at = first * few.n * N;
       if (ties == 0 && KeepInScopes<T, N, Zeros::kSums>(few, rows.rows(), x + at, y + at, &panel)) {

@@ -91,8 +91,8 @@ HWY_INLINE void StoreOdd(V v, float *p) {
 // that wait for each other, and processors look ahead over few such chains.
 inline constexpr int64_t kRowsTogether = 4;
 
-// n / d for 1 <= d <= 2 kFloatRange, good to 2^-44, for results that become floats
-// (InverseInFloats).
+// n becomes n / d for 1 <= d <= 2 kFloatRange, good to 2^-44, for results that become floats
+// (InverseInFloats); d is used up.
 template <int64_t kCount>
 HWY_INLINE void DivideNearly(V *n, V *d) {
   V inverse[kCount];
@@ -105,7 +105,7 @@ HWY_INLINE void DivideNearly(V *n, V *d) {
 
 // x = w h nu / (1 + h nu) of kRows rows.
 template <int64_t kRows, class Entry>
-HWY_INLINE void ShrunkRows(const Entry *w, const Entry *h, int64_t row_step, V nu, V *x) {
+HWY_INLINE void ResultsOfRows(const Entry *w, const Entry *h, int64_t row_step, V nu, V *x) {
   const V one = hn::Set(D(), 1.0);
   V ratio[kRows];
   V sum[kRows];
@@ -129,12 +129,12 @@ HWY_INLINE void ShrinkRows(Entry *w, const Entry *h, int64_t rows, int64_t row_s
   int64_t row = 0;
   for (; row + kRowsTogether <= rows; row += kRowsTogether) {
     V x[kRowsTogether];
-    ShrunkRows<kRowsTogether>(w + row * row_step, h + row * row_step, row_step, nu, x);
+    ResultsOfRows<kRowsTogether>(w + row * row_step, h + row * row_step, row_step, nu, x);
     for (int64_t i = 0; i < kRowsTogether; ++i) write(x[i], w + (row + i) * row_step);
   }
   for (; row < rows; ++row) {
     V x;
-    ShrunkRows<1>(w + row * row_step, h + row * row_step, row_step, nu, &x);
+    ResultsOfRows<1>(w + row * row_step, h + row * row_step, row_step, nu, &x);
     write(x, w + row * row_step);
   }
 }

@@ -45,19 +45,23 @@ HWY_INLINE V LoadLanes(D, const float *p) {
   return Load(p);
 }
 template <class DT>
-HWY_INLINE hn::VFromD<DT> LoadLanes(DT d, const float *p) {
+HWY_INLINE hn::Vec<DT> LoadLanes(DT d, const float *p) {
   return hn::LoadU(d, p);
 }
-// Lanes of two groups in one register; lanes_of(d, 0 or 1) are those of each. Elsewhere, of one.
+
+// Lanes of two groups in one register, lanes_of(d, 0 or 1) each; of the first if it has room for one.
 template <class DT, class LanesOfGroup>
 HWY_INLINE hn::Vec<DT> OfGroups(DT d, LanesOfGroup lanes_of) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (kHoldsTwo<DT>) {
     const hn::Half<DT> half;
     return hn::Combine(d, lanes_of(half, 1), lanes_of(half, 0));
+  } else {
+    return lanes_of(d, 0);
   }
-#endif
+#else
   return lanes_of(d, 0);
+#endif
 }
 
 // The elements of a batch in groups: of one block along rows, or of kLanes blocks across them.
@@ -144,7 +148,7 @@ HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Term term) {
   return hn::Add(total, lost);
 }
 
-// The rows of a register of a group.
+// The rows of a register of one or two groups.
 struct RowsOfGroups {
   int64_t count;
   int64_t step;     // entries
@@ -208,9 +212,9 @@ HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, RowsOfGr
   sums[3] = third;
 }
 
-// Sums of kLanes blocks, as doubles.
+// Sums of kLanes blocks, as doubles if they are not.
 template <class T>
-HWY_INLINE void Widen(const T *lanes, double *sums) {
+HWY_INLINE void StoreAsDoubles(const T *lanes, double *sums) {
   for (int64_t i = 0; i < kLanes; i += kN) hn::StoreU(Load(lanes + i), D(), sums + i);
 }
 
@@ -304,7 +308,7 @@ HWY_INLINE bool IsAsked(const double *asked, int64_t group) {
 template <bool kAcross, class T>
 HWY_INLINE void WriteSums(const T *lanes, int64_t group, double *out) {
   if constexpr (kAcross) {
-    Widen(lanes, out + group * kLanes);
+    StoreAsDoubles(lanes, out + group * kLanes);
   } else {
     FoldHalves(lanes, out + group * kPartials);
   }
@@ -336,7 +340,7 @@ HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT>
                           OfRegister of_register) {
   const int64_t row_step = kAcross ? groups.row_step : kLanes;  // a constant, if it is one
   for (int64_t g = 0; g < groups.count; g += kGroupsIn<DT>) {
-    // One that is left over shares them with itself.
+    // A group that is left over takes both halves; both are written, and equal.
     const int64_t last = HWY_MIN(g + kGroupsIn<DT>, groups.count) - 1;
     for (int64_t i = g; soon && i <= last; ++i) soon->AskForSome();
     if (IsAsked<kAcross>(asked, g) || (kHoldsTwo<DT> && IsAsked<kAcross>(asked, last))) {

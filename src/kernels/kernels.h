@@ -286,9 +286,9 @@ struct BlockKeysArgs {
 // alike.
 inline constexpr int64_t kMostRegisterBytes = 64;
 
-// Keeps k blocks of each scope, 0 < k < all. Returns false if kKeyMargin leaves a doubt: registers
-// of blocks with one keep all, and what follows the first, or of scopes also that one, may not even
-// be written.
+// Keeps k blocks of each scope, 0 < k < all. Returns false if kKeyMargin leaves a doubt: of registers
+// of blocks with one all stay, registers of scopes with one are not written, and what follows the
+// first may not be, either.
 using KeepBlocks = bool (*)(const BlockKeysArgs &args, int64_t k);
 
 // Keys that are numbers and nothing else: 0 for what is left out, this for what is kept in any case.
