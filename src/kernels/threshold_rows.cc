@@ -1,6 +1,6 @@
-// Thresholding of blocks of one contiguous row each: while a group of rows is written, the next one
-// is read, so that memory is busy both ways all the time. Rows that stay as they are, but for 16-bit
-// ones of hard thresholds, are not written in place.
+// Thresholding of blocks of one contiguous row each: while a row is written, a later one is read,
+// step by step, so that memory is busy both ways all the time. Rows that stay as they are, but for
+// 16-bit ones of hard thresholds, are not written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>
@@ -25,17 +25,6 @@ template <class T>
 inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
                                                                       : kMostInGroup;
 
-// The second stage, for each step of a row.
-template <class T>
-struct AskNear {
-  const T *x;
-  int64_t near;
-
-  HWY_INLINE void operator()(int64_t step) const {
-    for (int64_t e = 0; e < kLongStep; e += kLineOf<T>) prefetch_near(x + step + e, near);
-  }
-};
-
 // Rows that follow each other at any distance. `kWhole`: of whole steps.
 template <bool kWhole, class T, class Op>
 class RowsInTurn {
@@ -45,7 +34,7 @@ class RowsInTurn {
         in_steps_(kWhole ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         step_(args.blocks.inner.step),
         to_y_(args.to_y),
-        ahead_(RowsAhead() * step_),
+        ahead_(step_ * HWY_MAX(1, kFar / (n_ * static_cast<int64_t>(sizeof(T))))),
         near_(near_in_rows(n_ * static_cast<int64_t>(sizeof(T)), step_)),
         tail_(n_),
         op_(op) {}
@@ -60,13 +49,15 @@ class RowsInTurn {
     int64_t kept = verdicts.Judge(op_, Measures(x), threshold, Norms(x));
     V measures = groups > 1 ? Measures(x + group) : hn::Zero(D());
     for (int64_t g = 1; g < groups; ++g, x += group) {
-      const V next = g + 1 < groups ? Measures(x + 2 * group) : hn::Zero(D());
       threshold += kN;
       Verdicts<Op, T> then;
       kept += then.Judge(op_, measures, threshold, Norms(x + group));
-      WriteGroup(x, verdicts);
+      if (g + 1 < groups) {
+        measures = WriteAndMeasure(x, verdicts, x + 2 * group);
+      } else {
+        WriteGroup(x, verdicts);
+      }
       verdicts = then;
-      measures = next;
     }
     WriteGroup(x, verdicts);
     return kept;
@@ -78,7 +69,7 @@ class RowsInTurn {
     Verdicts<Op, T> verdict;
     int64_t kept = JudgeOne(x, Read(x), *threshold, &verdict);
     for (int64_t r = 1; r < rows; ++r, x += step_) {
-      const Lanes<Sum> next = WriteAndRead(x, verdict, x + step_);
+      const Lanes<Sum> next = WriteAndRead(x, verdict, 0, x + step_);
       kept += JudgeOne(x + step_, next, threshold[r], &verdict);
     }
     Write(x, verdict, 0);
@@ -87,13 +78,6 @@ class RowsInTurn {
 
  private:
   using Sum = typename Verdicts<Op, T>::Sum;
-
-  // What is read soon is asked for so many rows before. Groups ask from the row that they write,
-  // which is two groups behind the one that they read.
-  HWY_INLINE int64_t RowsAhead() const {
-    const int64_t behind = n_ <= kMostInGroupOf<T> ? 2 * kN : 0;
-    return behind + HWY_MAX(1, kFar / (n_ * static_cast<int64_t>(sizeof(T))));
-  }
 
   HWY_INLINE BlockNorms Norms(const std::byte *x) const {
     static constexpr int64_t kFirst = 0;
@@ -121,12 +105,15 @@ class RowsInTurn {
 
   HWY_INLINE V Measures(const std::byte *x) const {
     Lanes<Sum> lanes[kN];
+    for (int64_t i = 0; i < kN; ++i) lanes[i] = Read(x + i * step_);
+    return Verdicts<Op, T>::Measure(Fold(lanes));
+  }
+  // Of the group at `next`.
+  HWY_INLINE V WriteAndMeasure(const std::byte *x, const Verdicts<Op, T> &verdicts,
+                               const std::byte *next) const {
+    Lanes<Sum> lanes[kN];
     for (int64_t i = 0; i < kN; ++i) {
-      const AskNear<T> ask{At(x + i * step_), near_};
-      lanes[i] = ReadAnd(x + i * step_, ask);
-      for (int64_t e = n_ / kLongStep * kLongStep; e < n_; e += kLineOf<T>) {
-        prefetch_near(ask.x + e, near_);
-      }
+      lanes[i] = WriteAndRead(x + i * step_, verdicts, i, next + i * step_);
     }
     return Verdicts<Op, T>::Measure(Fold(lanes));
   }
@@ -138,28 +125,24 @@ class RowsInTurn {
   HWY_INLINE void Write(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i) const {
     const T *from = At(x);
     T *y = To(x);
-    if (verdicts.Copies(i)) {
-      for (int64_t e = 0; e < n_; e += kLineOf<T>) prefetch_far(from + e, ahead_);
-      return CopyRow(from, 1, y, 1, n_);
-    }
+    if (verdicts.Copies(i)) return CopyRow(from, 1, y, 1, n_);
     const auto row = verdicts[i];
-    for (int64_t e = 0; e < in_steps_; e += kLongStep) {
-      for (int64_t k = 0; k < kLongStep; k += kLineOf<T>) prefetch_far(from + e + k, ahead_);
-      row.Write(from + e, y + e, kLongStep);
-    }
+    if (in_steps_ > 0) row.Write(from, y, in_steps_);
     WriteRest(row, from, y);
   }
 
-  HWY_INLINE Lanes<Sum> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdict,
+  // What is read soon is asked for.
+  HWY_INLINE Lanes<Sum> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i,
                                      const std::byte *next) const {
     const T *from = At(x);
     T *y = To(x);
     const AskAlong<T> ask{At(next), {ahead_, near_}};
-    if (verdict.Copies(0)) {
+    if (!kWhole) ask.Ask(n_ / kLongStep * kLongStep, n_ % kLongStep);
+    if (verdicts.Copies(i)) {
       CopyRow(from, 1, y, 1, n_);
       return ReadAnd(next, ask);
     }
-    const auto row = verdict[0];
+    const auto row = verdicts[i];
     const Lanes<Sum> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
       ask(e);
       if (kWhole || e < in_steps_) row.Write(from + e, y + e, kLongStep);
