@@ -25,6 +25,13 @@ int innermost_of(const Extents &shape, const Extents &step) {
   return innermost;
 }
 
+// The last dimension of more than one index; -1 if there is none.
+int last_of(const Extents &shape) {
+  int d = shape.size() - 1;
+  while (d >= 0 && shape[d] == 1) --d;
+  return d;
+}
+
 // The dimension that continues a row of `bytes` bytes; -1 if there is none.
 int continuing(const Extents &shape, const Extents &step, int64_t bytes) {
   for (int d = 0; d < shape.size(); ++d) {
@@ -33,19 +40,19 @@ int continuing(const Extents &shape, const Extents &step, int64_t bytes) {
   return -1;
 }
 
-// Indices that a row of kLeastRow bytes takes; whole groups of kLanes, which kernels take together.
-int64_t least_row(int64_t step) {
-  const int64_t row = kLeastRow / std::max<int64_t>(step, 1);
+// Indices that a row of `bytes` takes; whole groups of kLanes, which kernels take together.
+int64_t least_row(int64_t step, int64_t bytes) {
+  const int64_t row = bytes / std::max<int64_t>(step, 1);
   return row > kLanes / 2 ? (row + kLanes - 1) / kLanes * kLanes : row;
 }
 
-// A row of a few elements would waste most of each cache line: boxes have rows of at least
-// kLeastRow bytes, along the innermost dimension and those that continue it.
-Extents least_of(const Extents &shape, const Extents &step) {
+// A row of a few elements would waste most of each cache line: boxes have rows of at least so many
+// bytes, along the innermost dimension and those that continue it.
+Extents least_of(const Extents &shape, const Extents &step, int64_t bytes = kLeastRow) {
   Extents least(shape.size(), 1);
   int d = innermost_of(shape, step);
   const int64_t first = d < 0 ? 0 : std::abs(step[d]);
-  const int64_t row = least_row(first);
+  const int64_t row = least_row(first, bytes);
   for (int64_t found = 1; d >= 0 && found < row;) {
     const int64_t group = row % kLanes == 0 ? kLanes / std::gcd(found, kLanes) : 1;
     const int64_t missing = (row + found - 1) / found;
@@ -223,7 +230,9 @@ Tiling Grid::tiles() const {
   // Each leaf has a dimension along which its memory is read in rows.
   Extents least(shape.size(), 1);
   for (const GridLeaf &leaf : leaves) {
-    const Extents own = least_of(shape, leaf.grid_x);
+    // Boxes follow each other along the last dimension: rows along another do not go on in the next.
+    const bool goes_on = leaves.size() == 1 || innermost_of(shape, leaf.grid_x) == last_of(shape);
+    const Extents own = least_of(shape, leaf.grid_x, goes_on ? kLeastRow : 2 * kLeastRow);
     for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
   }
   // Arrays with an entry for each block of a few elements are as much memory as a leaf; but rows for
@@ -269,11 +278,8 @@ bool GridLeaf::has_ragged_rows() const {
 bool Grid::is_deep() const {
   if (is_large()) return true;
   if (numel_per_block < kDeepElements) return false;
-  // Long rows of other leaves are better read tile by tile.
   return std::any_of(leaves.begin(), leaves.end(),
-                     [](const GridLeaf &leaf) { return !leaf.along; }) ||
-         std::all_of(leaves.begin(), leaves.end(),
-                     [](const GridLeaf &leaf) { return leaf.has_ragged_rows(); });
+                     [](const GridLeaf &leaf) { return !leaf.along || leaf.has_ragged_rows(); });
 }
 
 bool Grid::is_better_by_leaf(int64_t threads) const {

@@ -99,9 +99,9 @@ struct Grid {
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
-  // Are blocks cut into parts? Those of many rows that are single elements or ragged are, even if
+  // Are blocks cut into parts? Those with many rows that are single elements or ragged are, even if
   // they are not large: whole ones side by side would be in no near cache, and their rows too short
-  // to be read fast.
+  // to be read fast. So are those they are coupled with: each leaf is read in its own order.
   bool is_deep() const;
   // Are blocks made of so many short rows that they are better written row by row, those of
   // neighbours together?

@@ -302,25 +302,22 @@ Tiling parts_of(const GridLeaf &leaf) {
 
 namespace {
 
-// How many blocks in parts are worth visiting together: long rows are read fastest, but threads
-// want some boxes each.
-int64_t side_by_side(const Grid &grid, int64_t threads) {
+// How many blocks of a leaf, in parts, are worth reading together: long rows are read fastest, but
+// threads want some boxes each.
+int64_t read_together(const Grid &grid, const GridLeaf &leaf, int64_t threads) {
   constexpr int64_t kLeast = int64_t{1} << 11;
   constexpr int64_t kMost = int64_t{1} << 13;
   constexpr int64_t kBoxesOfThread = 4;
-  const int64_t parts = parts_of(grid.leaves[0]).count();
-  const int64_t shared = grid.numblk() * parts / (kBoxesOfThread * threads);
+  const int64_t shared = grid.numblk() * parts_of(leaf).count() / (kBoxesOfThread * threads);
   const int64_t most = std::clamp(shared, kLeast, kMost);
   const int64_t boxes = (grid.numblk() + most - 1) / most;
   return (grid.numblk() + boxes - 1) / boxes;
 }
 
-// The boxes of blocks that are visited together: tiles, or of blocks in parts one, or up to
-// `side_by_side` whose rows are short.
-Tiling boxes_of(const Grid &grid, int64_t side_by_side) {
-  if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
-  const GridLeaf &leaf = grid.leaves[0];
-  return Tiling(grid.shape, leaf.grid_x, 1, leaf.has_long_rows() ? 1 : side_by_side);
+// The blocks of a leaf that are read together: of long rows, a few.
+Tiling boxes_of(const Grid &grid, const GridLeaf &leaf, int64_t threads) {
+  if (leaf.has_long_rows()) return Tiling(grid.shape, leaf.grid_x, leaf.numel(), kMostStreamed);
+  return Tiling(grid.shape, leaf.grid_x, 1, read_together(grid, leaf, threads));
 }
 
 }  // namespace
@@ -329,9 +326,9 @@ void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const Reduce
                  double *sum, double *error) {
   const int64_t numblk = grid.numblk();
   const Extents local = grid.shape.row_major();
-  const Tiling boxes = boxes_of(grid, side_by_side(grid, call.threads()));
   clear_sums(reduction, numblk, sum, error);
   for (const GridLeaf &leaf : grid.leaves) {
+    const Tiling boxes = boxes_of(grid, leaf, call.threads());
     const Tiling parts = parts_of(leaf);
     const Scratch::Frame frame(call.scratch());
     double *sums = call.scratch().take<double>(parts.count() * numblk);
@@ -557,30 +554,62 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
   }
 }
 
-// The strips that the blocks of a box are written in. No sum depends on them: boxes of many blocks
-// have flat ones, and all of them about as much to do.
-Tiling strips_of(const GridLeaf &leaf, int64_t blocks) {
-  constexpr int64_t kLeast = 64;
-  constexpr int64_t kElements = int64_t{1} << 17;
-  if (leaf.has_long_rows()) return parts_of(leaf);
-  return Tiling(leaf.block, leaf.block_x, 1, std::max(kLeast, kElements / blocks));
+// The boxes of blocks that are written together: tiles; or, of blocks in parts, one, or as many as lie
+// side by side where rows are short.
+Tiling written_boxes(const Grid &grid) {
+  constexpr int64_t kSideBySide = int64_t{1} << 12;
+  if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
+  for (const GridLeaf &leaf : grid.leaves) {
+    if (!leaf.has_long_rows()) return Tiling(grid.shape, leaf.grid_x, 1, kSideBySide);
+  }
+  return Tiling(grid.shape, grid.leaves[0].grid_x, 1, 1);
 }
 
-// A strip of each block of a box.
-struct LeafStrip {
+// The pieces that a leaf of a box is written in. No sum depends on them: all have about as much to
+// do. Long rows are written block by block, short ones across all blocks, in flat strips of each.
+struct LeafPieces {
+  Tiling blocks;  // of the box
+  Tiling strips;  // of a block
+
+  LeafPieces(const GridLeaf &leaf, const Extents &box)
+      : blocks(blocks_of(leaf, box)), strips(strips_of(leaf, box)) {}
+
+  int64_t count() const { return blocks.count() * strips.count(); }
+
+ private:
+  static constexpr int64_t kElements = int64_t{1} << 17;
+
+  static Tiling blocks_of(const GridLeaf &leaf, const Extents &box) {
+    return leaf.has_long_rows() ? Tiling(box, leaf.grid_x, leaf.numel(), kElements) : Tiling(box);
+  }
+  static Tiling strips_of(const GridLeaf &leaf, const Extents &box) {
+    constexpr int64_t kLeast = 64;
+    if (leaf.has_long_rows()) return parts_of(leaf);
+    return Tiling(leaf.block, leaf.block_x, 1, std::max(kLeast, kElements / box.product()));
+  }
+};
+
+// A piece of a box: a strip of some blocks of a leaf.
+struct LeafPiece {
   const GridLeaf &leaf;
+  Rect blocks;  // of the grid; may be empty in a box at the edge
   Rect strip;
 };
 
-// Strip `number` of all leaves' strips.
-LeafStrip strip_of(const Grid &grid, int64_t blocks, int64_t number) {
+// Piece `number` of all leaves' pieces, of boxes of such extents.
+LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, int64_t number) {
   size_t l = 0;
-  Tiling strips = strips_of(grid.leaves[l], blocks);
-  while (number >= strips.count()) {
-    number -= strips.count();
-    strips = strips_of(grid.leaves[++l], blocks);
+  LeafPieces pieces(grid.leaves[l], extents);
+  while (number >= pieces.count()) {
+    number -= pieces.count();
+    pieces = LeafPieces(grid.leaves[++l], extents);
   }
-  return {grid.leaves[l], strips[number]};
+  Rect blocks = pieces.blocks[number % pieces.blocks.count()];
+  for (int d = 0; d < extents.size(); ++d) {
+    blocks.extent[d] = std::clamp<int64_t>(box.extent[d] - blocks.low[d], 0, blocks.extent[d]);
+  }
+  blocks.low = plus(blocks.low, box.low);
+  return {grid.leaves[l], blocks, pieces.strips[number / pieces.blocks.count()]};
 }
 
 // Every box is one group of the loop, so that a cancelled call leaves no block half done.
@@ -588,27 +617,26 @@ LeafStrip strip_of(const Grid &grid, int64_t blocks, int64_t number) {
 template <typename Factor>
 void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
   constexpr int64_t kRowsAhead = 4;
-  constexpr int64_t kSideBySide = int64_t{1} << 12;
   const Extents local = grid.shape.row_major();
-  const Tiling boxes = boxes_of(grid, kSideBySide);
-  const int64_t blocks = boxes.extent().product();
-  int64_t strips = 0;
-  for (const GridLeaf &leaf : grid.leaves) strips += strips_of(leaf, blocks).count();
+  const Tiling boxes = written_boxes(grid);
+  int64_t pieces = 0;
+  for (const GridLeaf &leaf : grid.leaves) pieces += LeafPieces(leaf, boxes.extent()).count();
   call.for_each(
-      boxes.count() * strips,
+      boxes.count() * pieces,
       [&](Scratch &scratch, int64_t from_end) {
-        const int64_t i = boxes.count() * strips - 1 - from_end;
-        const Rect box = boxes[i / strips];
-        const auto [leaf, strip] = strip_of(grid, blocks, i % strips);
-        const WritePlan plan = plan_writing(leaf, box.extent, local, strip);
-        ScaleArgs of_strip = args;
-        of_strip.soon = kRowsAhead * plan[1].step[0];
-        apply_leaf(call.kernels(), scratch, leaf, plan, of_strip,
-                   leaf.x + dot(box.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
-                   leaf.y + dot(box.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
-                   factor + dot(box.low, local));
+        const int64_t i = boxes.count() * pieces - 1 - from_end;
+        const auto [leaf, blocks, strip] =
+            piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
+        if (blocks.count() == 0) return;
+        const WritePlan plan = plan_writing(leaf, blocks.extent, local, strip);
+        ScaleArgs of_piece = args;
+        of_piece.soon = kRowsAhead * plan[1].step[0];
+        apply_leaf(call.kernels(), scratch, leaf, plan, of_piece,
+                   leaf.x + dot(blocks.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
+                   leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
+                   factor + dot(blocks.low, local));
       },
-      strips);
+      pieces);
 }
 
 }  // namespace
