@@ -12,13 +12,28 @@ namespace {
 
 constexpr int64_t kBlock = 64;
 
-// Leaves lie one after another in the working copy. Even ones have blocks of 1 x 64; odd ones are
-// their transposes, with blocks of 64 x 1, and join with their axes exchanged.
+// What is coupled.
+struct Coupling {
+  const char *layout;
+  int leaves;
+  bool whole_rows;  // blocks are whole rows, and whole columns of transposes, as of hidden neurons
+};
+
+constexpr Coupling kCouplings[] = {
+    {"2 coupled leaves", 2, false},
+    {"4 coupled leaves", 4, false},
+    {"coupled neurons", 2, true},
+};
+
+// Leaves lie one after another in the working copy. Even ones have blocks of 1 x 64, or whole rows;
+// odd ones are their transposes, with blocks of 64 x 1, and join with their axes exchanged.
 class Subject {
  public:
-  Subject(const Setting &setting, int leaves) : pool_(setting.pool), session_(setting.execution) {
-    const Layout layout = matrix(pool_.numel() / leaves, 1, kBlock);
-    for (int i = 0; i < leaves; ++i) add_leaf(layout, i);
+  Subject(const Setting &setting, const Coupling &coupling)
+      : pool_(setting.pool), session_(setting.execution) {
+    Layout layout = matrix(pool_.numel() / coupling.leaves, 1, kBlock);
+    if (coupling.whole_rows) layout.block[1] = layout.shape[1];
+    for (int i = 0; i < coupling.leaves; ++i) add_leaf(layout, i);
     couple();
     make_arrays();
   }
@@ -125,8 +140,8 @@ constexpr Operation kOperations[] = {
     {"apply_mask", 2, &Subject::mask_coupled, &Subject::mask_alone},
 };
 
-Trial make_trial(const Setting &setting, const Operation &operation, int leaves) {
-  auto subject = std::make_shared<Subject>(setting, leaves);
+Trial make_trial(const Setting &setting, const Operation &operation, const Coupling &coupling) {
+  auto subject = std::make_shared<Subject>(setting, coupling);
   Trial trial;
   trial.bytes = subject->numel() * setting.pool.dtype().size;
   trial.traffic = static_cast<double>(trial.bytes) * operation.traffic;
@@ -145,11 +160,11 @@ Trial make_trial(const Setting &setting, const Operation &operation, int leaves)
 std::vector<Case> coupling_cases() {
   constexpr double kGoal = 1.3;
   std::vector<Case> cases;
-  for (const int leaves : {2, 4}) {
+  for (const Coupling &coupling : kCouplings) {
     for (const Operation &operation : kOperations) {
-      cases.push_back({"couplings", operation.name, std::to_string(leaves) + " coupled leaves",
-                       Figure::kRatio, kGoal, false, [&operation, leaves](const Setting &setting) {
-                         return make_trial(setting, operation, leaves);
+      cases.push_back({"couplings", operation.name, coupling.layout, Figure::kRatio, kGoal, false,
+                       [&operation, &coupling](const Setting &setting) {
+                         return make_trial(setting, operation, coupling);
                        }});
     }
   }
