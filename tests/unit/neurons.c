@@ -122,6 +122,30 @@ static void neurons_are_masked_and_scaled(void **state) {
   }
 }
 
+/* Rows so long that they are read and written in three parts. */
+static void long_neurons_are_scaled(void **state) {
+  (void)state;
+  enum { kFew = 3, kLongRow = 140000, kFewOutputs = 20 };
+  static float rows[kFew * kLongRow];
+  float columns[kFewOutputs * kFew];
+  const float multiplier[kFew] = {2, 0, 0.5};
+  for (int i = 0; i < kFew * kLongRow; ++i) rows[i] = (float)(i % 1013);
+  for (int i = 0; i < kFewOutputs * kFew; ++i) columns[i] = (float)(i + 1);
+  const int32_t orders[] = {0, 1, 1, 0};
+  spk_block *block = coupled_blocks(blocks_of(SPK_F32, "(3,140000)", DIMS(1, 0)),
+                                    blocks_of(SPK_F32, "(20,3)", DIMS(0, 1)), orders);
+  const spk_buffer leaves[] = {F32(rows), F32(columns)};
+  const spk_buffer factors = {(void *)multiplier, kFew, SPK_F32, SPK_LAYOUT_CONTIGUOUS, NULL};
+  assert_ok(spk_block_apply_multiplier(NULL, block, leaves, NULL, 2, &factors));
+  for (int i = 0; i < kFew * kLongRow; ++i) {
+    assert_f32(rows + i, (float)(i % 1013) * multiplier[i / kLongRow]);
+  }
+  for (int i = 0; i < kFewOutputs * kFew; ++i) {
+    assert_f32(columns + i, (float)(i + 1) * multiplier[i % kFew]);
+  }
+  spk_block_release(block);
+}
+
 static void neurons_live_and_die_by_thresholds(void **state) {
   (void)state;
   for (int first = 0; first < 3; ++first) {
@@ -214,6 +238,7 @@ static void filters_live_and_die_with_their_channels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(neurons_are_masked_and_scaled),
+      TEST(long_neurons_are_scaled),
       TEST(neurons_live_and_die_by_thresholds),
       TEST(neurons_compete),
       TEST(filters_live_and_die_with_their_channels),
