@@ -126,17 +126,20 @@ bool is_visited_once(const Grid &grid, Visits visits) {
   return visits == Visits::kOnce || (visits == Visits::kByThreshold && in_one_go);
 }
 
+int64_t bytes_of(const Grid &grid) {
+  int64_t bytes = 0;
+  for (const GridLeaf &leaf : grid.leaves) {
+    bytes += grid.numblk() * leaf.numel() * size_of(leaf.dtype);
+  }
+  return bytes;
+}
+
 void plan_tiles(Grid *grid, Memory *memory) {
   const Tiling tiles = grid->tiles();
   grid->tile = tiles.extent();
-  int64_t bytes = 0;
-  for (const GridLeaf &leaf : grid->leaves) {
-    bytes += grid->numblk() * leaf.numel() * size_of(leaf.dtype);
-  }
   for (GridLeaf &leaf : grid->leaves) {
     leaf.plan_boxes(tiles, grid->tile.row_major(), memory);
     leaf.write = plan_writing(leaf, grid->tile, grid->tile.row_major(), Rect::whole(leaf.block));
-    leaf.past_caches = bytes >= kCacheBytes;
   }
 }
 
@@ -172,6 +175,8 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.along = block.numblk == 1 || made.run >= kAlongElements;
   }
   if (is_visited_once(grid, visits)) grid.tile_elements = grid.streamed_elements();
+  const int64_t bytes = bytes_of(grid);
+  for (GridLeaf &leaf : grid.leaves) leaf.past_caches = bytes >= kCacheBytes;
   if (!grid.is_deep()) plan_tiles(&grid, memory);
   return grid;
 }
@@ -275,33 +280,35 @@ bool GridLeaf::has_ragged_rows() const {
   return !has_long_rows() && bytes % kLine != 0 && kLine % bytes != 0;
 }
 
+bool GridLeaf::is_tall() const {
+  return has_many_rows() && !has_long_rows() && numel() > kMostInTile;
+}
+
 bool Grid::is_deep() const {
   if (is_large()) return true;
   if (numel_per_block < kDeepElements) return false;
-  return std::any_of(leaves.begin(), leaves.end(),
-                     [](const GridLeaf &leaf) { return !leaf.along || leaf.has_ragged_rows(); });
+  return std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) {
+    return !leaf.along || leaf.has_ragged_rows() || leaf.is_tall();
+  });
 }
 
 bool Grid::is_better_by_leaf(int64_t threads) const {
   constexpr int64_t kNearCache = int64_t{1} << 20;
   constexpr int64_t kMostOfThread = int64_t{1} << 20;
   constexpr int64_t kOfThread = int64_t{1} << 18;  // what each needs in any case, about
-  int64_t bytes = 0;
+  const int64_t bytes = bytes_of(*this);
   bool alike = true;
   const int row = innermost_of(shape, leaves[0].grid_x);
-  for (const GridLeaf &leaf : leaves) {
-    bytes += numblk() * leaf.numel() * size_of(leaf.dtype);
-    alike &= innermost_of(shape, leaf.grid_x) == row;
-  }
+  for (const GridLeaf &leaf : leaves) alike &= innermost_of(shape, leaf.grid_x) == row;
   if (alike || bytes <= kNearCache) return false;
   const int64_t needed = numblk() * kDoubleBytes + threads * kOfThread;
   return needed <= std::max(bytes / 100, threads * kMostOfThread);
 }
 
 bool Grid::is_thin() const {
-  constexpr int64_t kManyRows = 256;
+  constexpr int64_t kRowsOfThin = 256;
   return std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) {
-    return !leaf.has_long_rows() && leaf.numel() / leaf.run >= kManyRows;
+    return !leaf.has_long_rows() && leaf.numel() / leaf.run >= kRowsOfThin;
   });
 }
 

@@ -23,11 +23,15 @@ int64_t streamed_elements(int64_t numel, int64_t at_most = kMostStreamed);
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
 inline constexpr int64_t kPartElements = int64_t{1} << 16;
-// The same for blocks whose rows are single elements or ragged, if they have this many.
+// The same for blocks whose rows are single elements, ragged or short, if they have this many; and for
+// tall ones.
 inline constexpr int64_t kDeepElements = int64_t{1} << 10;
 inline constexpr int64_t kDeepPart = int64_t{1} << 9;
-// Rows of so many elements are worth reading alone.
+inline constexpr int64_t kTallPart = int64_t{1} << 11;
+// Rows of so many elements are worth reading alone; or of so many, if blocks have so many rows.
 inline constexpr int64_t kLongRun = 64;
+inline constexpr int64_t kLongOfMany = 256;
+inline constexpr int64_t kManyRows = 512;
 
 // More bytes than the last cache of a few cores holds.
 inline constexpr int64_t kCacheBytes = int64_t{32} << 20;
@@ -81,12 +85,16 @@ struct GridLeaf {
   void plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory);
 
   int64_t numel() const { return block.product(); }
-  bool has_long_rows() const { return run >= kLongRun; }
+  // Are its rows worth reading alone? If they are many, and lie apart, only longer ones are.
+  bool has_long_rows() const { return run >= (has_many_rows() ? kLongOfMany : kLongRun); }
+  bool has_many_rows() const { return numel() / run >= kManyRows; }
   // Are blocks tiles of several rows that are too short to be streams?
   bool has_short_rows() const;
   // Do short rows begin anywhere in a cache line, which neighbouring blocks then share? So do those
   // of a convolution's input channels.
   bool has_ragged_rows() const;
+  // Do blocks have many short rows, and more elements than kernels for tiles take?
+  bool is_tall() const;
 };
 
 struct Grid {
@@ -99,8 +107,8 @@ struct Grid {
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
-  // Are blocks cut into parts? Those with many rows that are single elements or ragged are, even if
-  // they are not large: whole ones side by side would be in no near cache, and their rows too short
+  // Are blocks cut into parts? Those with many rows that are single elements, ragged or short are, even
+  // if they are not large: whole ones side by side would be in no near cache, and their rows too short
   // to be read fast. So are those they are coupled with: each leaf is read in its own order.
   bool is_deep() const;
   // Are blocks made of so many short rows that they are better written row by row, those of

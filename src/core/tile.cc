@@ -297,7 +297,8 @@ bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid
 }
 
 Tiling parts_of(const GridLeaf &leaf) {
-  return Tiling(leaf.block, leaf.block_x, 1, leaf.has_long_rows() ? kPartElements : kDeepPart);
+  const int64_t of_short_rows = leaf.is_tall() ? kTallPart : kDeepPart;
+  return Tiling(leaf.block, leaf.block_x, 1, leaf.has_long_rows() ? kPartElements : of_short_rows);
 }
 
 namespace {

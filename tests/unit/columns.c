@@ -1,5 +1,7 @@
 /* Blocks of many short rows, such as columns: more elements than a near cache holds lines. The
  * numbers are small integers, so that sums are exact in whatever order. */
+#include <stdlib.h>
+
 #include "support.h"
 
 enum { kLong = 1500, kWide = 13, kNumel = kLong * kWide };
@@ -288,6 +290,115 @@ static void input_channels_compete(void **state) {
   spk_scope_release(pairs);
 }
 
+/* Blocks of many rows of 24 elements, as of attention heads stored by columns, in two bands. */
+enum { kHeight = 700, kWidth = 24, kHeads = 5, kTall = 2 * kHeight * kHeads * kWidth };
+static float tall[kTall];
+static double exact_tall[kTall];
+static double tall_sums[2 * kHeads], tall_squares[2 * kHeads], tall_most[2 * kHeads];
+
+static int head_of(int i) {
+  const int row = i / (kHeads * kWidth);
+  return row / kHeight * kHeads + i % (kHeads * kWidth) / kWidth;
+}
+
+static void fill_heads(void) {
+  memset(tall_sums, 0, sizeof tall_sums);
+  memset(tall_squares, 0, sizeof tall_squares);
+  memset(tall_most, 0, sizeof tall_most);
+  for (int i = 0; i < kTall; ++i) {
+    const int h = head_of(i);
+    const double x = (i * 11 + i / 13) % (3 * h + 5) - h;
+    tall[i] = (float)x;
+    exact_tall[i] = x;
+    tall_sums[h] += fabs(x);
+    tall_squares[h] += x * x;
+    tall_most[h] = fmax(tall_most[h], fabs(x));
+  }
+}
+
+static spk_block *heads(int32_t dtype) {
+  return blocks_of(dtype, "(1400,120)", DIMS(700, 24));
+}
+
+static void assert_head_norms(double p, const double *want, bool rooted) {
+  float norms[2 * kHeads];
+  double exact[2 * kHeads];
+  spk_block *f32 = heads(SPK_F32);
+  spk_block *f64 = heads(SPK_F64);
+  assert_ok(spk_block_norms(NULL, f32, &F32(tall), 1, p, &F32(norms)));
+  assert_ok(spk_block_norms(NULL, f64, &F64(exact_tall), 1, p, &F64(exact)));
+  for (int h = 0; h < 2 * kHeads; ++h) {
+    const double norm = rooted ? sqrt(want[h]) : want[h];
+    assert_near(norms[h], norm, norm * 0x1p-23);
+    assert_near(exact[h], norm, norm * 0x1p-51);
+  }
+  spk_block_release(f32);
+  spk_block_release(f64);
+}
+
+static void assert_heads_scaled(const double *factor) {
+  for (int i = 0; i < kTall; ++i) {
+    const double want = exact_tall[i] * factor[head_of(i)];
+    assert_near(tall[i], want, fabs(want) * 0x1p-23);
+  }
+}
+
+static void heads_are_measured(void **state) {
+  (void)state;
+  fill_heads();
+  assert_head_norms(1, tall_sums, false);
+  assert_head_norms(2, tall_squares, true);
+  assert_head_norms(INFINITY, tall_most, false);
+}
+
+static void heads_live_and_die(void **state) {
+  (void)state;
+  uint8_t prune[2 * kHeads];
+  double kept[2 * kHeads], hard[2 * kHeads], soft[2 * kHeads];
+  fill_heads();
+  double limit[] = {sqrt(tall_squares[3])};
+  for (int h = 0; h < 2 * kHeads; ++h) {
+    const double norm = sqrt(tall_squares[h]);
+    prune[h] = h % 3 == 1;
+    kept[h] = !prune[h];
+    hard[h] = (float)norm >= limit[0];
+    soft[h] = norm <= limit[0] ? 0.0 : 1.0 - limit[0] / norm;
+  }
+  spk_block *block = heads(SPK_F32);
+  assert_ok(spk_block_apply_mask(NULL, block, &F32(tall), NULL, 1, &U8(prune)));
+  assert_heads_scaled(kept);
+  fill_heads();
+  assert_ok(spk_block_hard_threshold(NULL, block, &F32(tall), NULL, 1, &F64(limit), NULL, NULL));
+  assert_heads_scaled(hard);
+  fill_heads();
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0.0;
+  assert_ok(
+      spk_block_soft_threshold(NULL, block, &F32(tall), NULL, 1, &F64(limit), &options, NULL));
+  assert_heads_scaled(soft);
+  spk_block_release(block);
+}
+
+/* Masks of more data than caches hold write past them: here blocks in parts, whole rows of them. */
+static void many_large_blocks_are_masked(void **state) {
+  (void)state;
+  enum { kSide = 3072, kBlock = 1024 };
+  float *x = aligned_alloc(64, (size_t)kSide * kSide * sizeof *x);
+  assert_non_null(x);
+  for (int i = 0; i < kSide * kSide; ++i) x[i] = (float)(i % 997 + 1);
+  const uint8_t prune[9] = {1, 0, 0, 0, 1, 1, 0, 1, 0};
+  spk_block *block = blocks_of(SPK_F32, "(3072,3072)", DIMS(1024, 1024));
+  const spk_buffer weights = {x, (int64_t)kSide * kSide, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer mask = {(void *)prune, 9, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
+  assert_ok(spk_block_apply_mask(NULL, block, &weights, NULL, 1, &mask));
+  for (int i = 0; i < kSide * kSide; ++i) {
+    const int number = i / kSide / kBlock * 3 + i % kSide / kBlock;
+    assert_f32(x + i, prune[number] ? 0.0f : (float)(i % 997 + 1));
+  }
+  spk_block_release(block);
+  free(x);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(columns_are_measured),
@@ -298,6 +409,9 @@ int main(void) {
       TEST(input_channels_are_measured),
       TEST(input_channels_live_and_die_by_thresholds),
       TEST(input_channels_compete),
+      TEST(heads_are_measured),
+      TEST(heads_live_and_die),
+      TEST(many_large_blocks_are_masked),
   };
   return exit_code(cmocka_run_group_tests_name("columns", tests, NULL, NULL));
 }
