@@ -225,7 +225,8 @@ class Pruning {
 // What making masks does with it.
 class Marking {
  public:
-  explicit Marking(const Grids &masks) : masks_(masks) {}
+  Marking(Call &call, const Grids &masks, const ScopeScores &scores)
+      : call_(call), masks_(masks), scores_(scores) {}
 
   bool can_prune(const Scope &, const BoxWords &) const { return false; }
   void prune(const Rect &, const Extents &, const ScopeWords &, const Selection &) const {}
@@ -235,11 +236,17 @@ class Marking {
     return false;
   }
   void operator()(Scratch &, size_t member, const Rect &rect, const uint8_t *keep) const {
-    spread_rect(masks_[member], rect, keep);
+    if (scores_.has_deep_blocks()) {
+      spread_all(call_, masks_[member], keep);
+    } else {
+      spread_rect(masks_[member], rect, keep);
+    }
   }
 
  private:
+  Call &call_;
   const Grids &masks_;
+  const ScopeScores &scores_;
 };
 
 // Calls each(scope number, k-th score, next) for all scopes; in parallel.
@@ -333,7 +340,7 @@ void keep_top(Call &call, const Scope &scope, const Grids &grids, const ScopeSco
 
 void top_masks(Call &call, const Scope &scope, const Grids &masks, const ScopeScores &scores,
                const Counts &counts, int32_t ties, Tally *tally) {
-  select_blocks(call, scope, masks, scores, counts, ties, tally, Marking(masks));
+  select_blocks(call, scope, masks, scores, counts, ties, tally, Marking(call, masks, scores));
 }
 
 void kth_largest(Call &call, const Scope &scope, const ScopeScores &scores, const Counts &k,
@@ -354,6 +361,11 @@ void kth_mid(Call &call, const Scope &scope, const ScopeScores &scores, const Co
 }
 
 void spread_masks(Call &call, const Grid &masks, const GridArray &block_mask) {
+  if (masks.is_deep() || masks.is_thin()) {
+    uint8_t *keep = call.scratch().take<uint8_t>(masks.numblk());
+    load_mask(call.kernels(), Rect::whole(masks.shape), block_mask, false, keep);
+    return spread_all(call, masks, keep);
+  }
   const Tiling tiles = masks.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];

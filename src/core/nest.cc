@@ -50,10 +50,28 @@ void Nest::move(int from, int to) {
 
 namespace {
 
+// Rows that are copied, or filled with one byte each.
+struct Copy {
+  template <size_t kWord>
+  static void word(std::byte *y, const std::byte *x, size_t at) {
+    std::memcpy(y + at, x + at, kWord);
+  }
+  static void row(std::byte *y, const std::byte *x, size_t bytes) { std::memmove(y, x, bytes); }
+};
+struct Fill {
+  template <size_t kWord>
+  static void word(std::byte *y, const std::byte *x, size_t at) {
+    std::memset(y + at, static_cast<int>(*x), kWord);
+  }
+  static void row(std::byte *y, const std::byte *x, size_t bytes) {
+    std::memset(y, static_cast<int>(*x), bytes);
+  }
+};
+
 // Rows of at least kWord bytes and at most two words, which may overlap: a call of memmove for each
 // would take longer than to copy it.
-template <size_t kWord>
-void copy_short_rows(const Nest &nest, size_t bytes, const std::byte *from, std::byte *to) {
+template <size_t kWord, typename Row>
+void write_short_rows(const Nest &nest, size_t bytes, const std::byte *from, std::byte *to) {
   Nest padded = nest;
   padded.pad_to(3);
   const NestDim rows = padded[1];
@@ -64,27 +82,31 @@ void copy_short_rows(const Nest &nest, size_t bytes, const std::byte *from, std:
       const std::byte *x = from + offset[1] + g * groups.step[1];
       std::byte *y = to + offset[0] + g * groups.step[0];
       for (int64_t r = 0; r < rows.extent; ++r, x += rows.step[1], y += rows.step[0]) {
-        std::memcpy(y, x, kWord);
-        std::memcpy(y + last, x + last, kWord);
+        Row::template word<kWord>(y, x, 0);
+        Row::template word<kWord>(y, x, last);
       }
     }
   });
 }
 
-void copy_rows(const Nest &nest, size_t bytes, const std::byte *from, std::byte *to) {
-  if (bytes >= 4 && bytes <= 8) return copy_short_rows<4>(nest, bytes, from, to);
-  if (bytes >= 8 && bytes <= 16) return copy_short_rows<8>(nest, bytes, from, to);
-  if (bytes >= 16 && bytes <= 32) return copy_short_rows<16>(nest, bytes, from, to);
-  if (bytes >= 32 && bytes <= 64) return copy_short_rows<32>(nest, bytes, from, to);
+template <typename Row>
+void write_rows(const Nest &nest, size_t bytes, const std::byte *from, std::byte *to) {
+  if (bytes >= 4 && bytes <= 8) return write_short_rows<4, Row>(nest, bytes, from, to);
+  if (bytes >= 8 && bytes <= 16) return write_short_rows<8, Row>(nest, bytes, from, to);
+  if (bytes >= 16 && bytes <= 32) return write_short_rows<16, Row>(nest, bytes, from, to);
+  if (bytes >= 32 && bytes <= 64) return write_short_rows<32, Row>(nest, bytes, from, to);
   nest.for_each_outer(
-      1, [&](const int64_t *offset) { std::memmove(to + offset[0], from + offset[1], bytes); });
+      1, [&](const int64_t *offset) { Row::row(to + offset[0], from + offset[1], bytes); });
 }
 
 template <typename T>
 void copy_elements(const Nest &nest, const std::byte *from, std::byte *to) {
   const NestDim inner = nest[0];
   if (inner.step[0] == sizeof(T) && inner.step[1] == sizeof(T)) {
-    return copy_rows(nest, static_cast<size_t>(inner.extent) * sizeof(T), from, to);
+    return write_rows<Copy>(nest, static_cast<size_t>(inner.extent) * sizeof(T), from, to);
+  }
+  if (sizeof(T) == 1 && inner.step[0] == 1 && inner.step[1] == 0) {
+    return write_rows<Fill>(nest, static_cast<size_t>(inner.extent), from, to);
   }
   nest.for_each_outer(1, [&](const int64_t *offset) {
     const std::byte *x = from + offset[1];

@@ -613,12 +613,11 @@ LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, in
   return {grid.leaves[l], blocks, pieces.strips[number / pieces.blocks.count()]};
 }
 
-// Every box is one group of the loop, so that a cancelled call leaves no block half done.
-// Backwards: the last cache may still hold the end of what norms have read.
-template <typename Factor>
-void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
-  constexpr int64_t kRowsAhead = 4;
-  const Extents local = grid.shape.row_major();
+// Calls write(scratch, piece) for all pieces of a grid, in parallel. Every box is one group of the
+// loop, so that a cancelled call leaves no block half done. Backwards: the last cache may still hold
+// the end of what norms have read.
+template <typename Fn>
+void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
   const Tiling boxes = written_boxes(grid);
   int64_t pieces = 0;
   for (const GridLeaf &leaf : grid.leaves) pieces += LeafPieces(leaf, boxes.extent()).count();
@@ -626,18 +625,26 @@ void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor
       boxes.count() * pieces,
       [&](Scratch &scratch, int64_t from_end) {
         const int64_t i = boxes.count() * pieces - 1 - from_end;
-        const auto [leaf, blocks, strip] =
-            piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
-        if (blocks.count() == 0) return;
-        const WritePlan plan = plan_writing(leaf, blocks.extent, local, strip);
-        ScaleArgs of_piece = args;
-        of_piece.soon = kRowsAhead * plan[1].step[0];
-        apply_leaf(call.kernels(), scratch, leaf, plan, of_piece,
-                   leaf.x + dot(blocks.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
-                   leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
-                   factor + dot(blocks.low, local));
+        const LeafPiece piece = piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
+        if (piece.blocks.count() > 0) write(scratch, piece);
       },
       pieces);
+}
+
+template <typename Factor>
+void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
+  constexpr int64_t kRowsAhead = 4;
+  const Extents local = grid.shape.row_major();
+  for_each_piece(call, grid, [&](Scratch &scratch, const LeafPiece &piece) {
+    const auto &[leaf, blocks, strip] = piece;
+    const WritePlan plan = plan_writing(leaf, blocks.extent, local, strip);
+    ScaleArgs of_piece = args;
+    of_piece.soon = kRowsAhead * plan[1].step[0];
+    apply_leaf(call.kernels(), scratch, leaf, plan, of_piece,
+               leaf.x + dot(blocks.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
+               leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
+               factor + dot(blocks.low, local));
+  });
 }
 
 }  // namespace
@@ -678,19 +685,35 @@ void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
   apply_all(call, grid, args, keep);
 }
 
+namespace {
+
+// The keep bytes of some blocks, `local` steps apart, to a strip of each.
+void spread(const LeafPiece &piece, const Extents &local, const uint8_t *keep) {
+  const auto &[leaf, blocks, strip] = piece;
+  Nest nest;
+  for (int d = 0; d < blocks.extent.size(); ++d) {
+    nest.add(blocks.extent[d], leaf.grid_y[d], local[d]);
+  }
+  for (int d = 0; d < leaf.block.size(); ++d) nest.add(strip.extent[d], leaf.block_y[d], 0);
+  nest.compile();
+  nest.pad_to(1);
+  copy_nest(nest, 1, reinterpret_cast<const std::byte *>(keep),
+            leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y));
+}
+
+}  // namespace
+
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {
   const Extents local = rect.extent.row_major();
-  for (const GridLeaf &leaf : masks.leaves) {
-    Nest nest;
-    for (int d = 0; d < rect.extent.size(); ++d) {
-      nest.add(rect.extent[d], leaf.grid_y[d], local[d]);
-    }
-    for (int d = 0; d < leaf.block.size(); ++d) nest.add(leaf.block[d], leaf.block_y[d], 0);
-    nest.compile();
-    nest.pad_to(1);
-    copy_nest(nest, 1, reinterpret_cast<const std::byte *>(keep),
-              leaf.y + dot(rect.low, leaf.grid_y));
-  }
+  for (const GridLeaf &leaf : masks.leaves)
+    spread({leaf, rect, Rect::whole(leaf.block)}, local, keep);
+}
+
+void spread_all(Call &call, const Grid &masks, const uint8_t *keep) {
+  const Extents local = masks.shape.row_major();
+  for_each_piece(call, masks, [&](Scratch &, const LeafPiece &piece) {
+    spread(piece, local, keep + dot(piece.blocks.low, local));
+  });
 }
 
 // --- gathering ------------------------------------------------------------------------------

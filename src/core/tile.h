@@ -60,6 +60,7 @@ void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const
                const uint8_t *keep, bool is_cached);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
+void spread_all(Call &call, const Grid &masks, const uint8_t *keep);
 // The same for all blocks of a grid, in parallel; factors are row-major in its shape.
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
 void scale_all(Call &call, const Grid &grid, const float *factor);

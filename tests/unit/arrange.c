@@ -181,6 +181,33 @@ static void element_masks_of_couplings(void **state) {
 
 /* --- set_data ------------------------------------------------------------------------------ */
 
+/* Rows of blocks from one byte to more than two registers. */
+static void element_masks_of_blocks_of_any_width(void **state) {
+  (void)state;
+  enum { kRows = 6, kAcross = 3, kWidest = 130 };
+  static uint8_t masks[kRows * kAcross * kWidest];
+  for (int64_t width = 1; width <= kWidest; width += width < 70 ? 1 : 20) {
+    const int64_t columns = kAcross * width;
+    const int64_t shape[] = {kRows, columns};
+    const int64_t block_shape[] = {2, width};
+    spk_view *view = NULL;
+    spk_block *block = NULL;
+    assert_ok(spk_view_create(SPK_F32, 2, shape, NULL, 0, &view));
+    assert_ok(spk_block_create(view, 2, block_shape, NULL, &block));
+    spk_view_release(view);
+    uint8_t keep[kRows / 2 * kAcross];
+    for (int b = 0; b < kRows / 2 * kAcross; ++b) keep[b] = (b * 5 + width) % 3 == 0;
+    memset(masks, 7, sizeof masks);
+    const spk_buffer to = {masks, kRows * columns, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
+    assert_ok(spk_block_get_masks(NULL, block, &U8(keep), &to, 1));
+    for (int64_t i = 0; i < kRows * columns; ++i) {
+      assert_int_equal(masks[i], keep[i / columns / 2 * kAcross + i % columns / width]);
+    }
+    for (size_t i = (size_t)(kRows * columns); i < sizeof masks; ++i) assert_int_equal(masks[i], 7);
+    spk_block_release(block);
+  }
+}
+
 static void data_is_copied_through_the_view(void **state) {
   (void)state;
   float x[] = {-1, -2, -3, -4, -5, -6};
@@ -345,6 +372,7 @@ int main(void) {
       TEST(the_fake_broadcast_and_the_grid_are_views),
       TEST(element_masks_are_zeros_and_ones),
       TEST(element_masks_of_couplings),
+      TEST(element_masks_of_blocks_of_any_width),
       TEST(data_is_copied_through_the_view),
       TEST(data_of_the_same_dtype_keeps_its_bits),
       TEST(wide_data_is_rounded_once),

@@ -154,6 +154,21 @@ static void neurons_live_and_die_by_thresholds(void **state) {
   }
 }
 
+/* Element masks of one neuron in two; leaf i of the coupling is number (first + i) % 3. */
+static void check_masks(const spk_scope *pairs, int first, const spk_buffer *leaves,
+                        const double *kept) {
+  static uint8_t of_rows[kNeurons * kRow], of_biases[kNeurons], of_columns[kColumn * kNeurons];
+  const spk_buffer buffers[] = {U8(of_rows), U8(of_biases), U8(of_columns)};
+  const spk_buffer masks[] = {buffers[first], buffers[(first + 1) % 3], buffers[(first + 2) % 3]};
+  const int64_t one = 1;
+  const spk_score_source source = {.struct_size = sizeof source, .values = leaves};
+  assert_ok(
+      spk_scope_get_masks(NULL, pairs, &source, &one, 1, SPK_TIES_BY_POSITION, masks, 3, NULL));
+  for (int i = 0; i < kNeurons * kRow; ++i) assert_int_equal(of_rows[i], kept[i / kRow]);
+  for (int n = 0; n < kNeurons; ++n) assert_int_equal(of_biases[n], kept[n]);
+  for (int i = 0; i < kColumn * kNeurons; ++i) assert_int_equal(of_columns[i], kept[i % kNeurons]);
+}
+
 /* Of each two neighbours, the neuron of the larger norm stays, or else the first. */
 static void neurons_compete(void **state) {
   (void)state;
@@ -166,6 +181,7 @@ static void neurons_compete(void **state) {
       kept[n] = n % 2 ? l.squares[n] > l.squares[n - 1] : l.squares[n] >= l.squares[n + 1];
     }
     spk_scope *pairs = scopes_over(neurons(first, leaves), DIMS(2, 1));
+    check_masks(pairs, first, leaves, kept);
     assert_ok(spk_scope_keep_top(NULL, pairs, leaves, NULL, 3, &one, 1, NULL, NULL));
     assert_scaled(kept, 0.0);
     spk_scope_release(pairs);
