@@ -26,7 +26,7 @@ int innermost_of(const Extents &shape, const Extents &step) {
 }
 
 // The last dimension of more than one index; -1 if there is none.
-int last_of(const Extents &shape) {
+int last_dim_of(const Extents &shape) {
   int d = shape.size() - 1;
   while (d >= 0 && shape[d] == 1) --d;
   return d;
@@ -228,17 +228,33 @@ int64_t Tiling::stride(const Extents &step) const {
   return 0;
 }
 
+namespace {
+
+// Each leaf has a dimension along which its memory is read in rows: of `across` bytes at least, if it
+// is not the last of the grid.
+Extents least_of_all(const Grid &grid, int64_t across) {
+  Extents least(grid.shape.size(), 1);
+  for (const GridLeaf &leaf : grid.leaves) {
+    const bool is_last = innermost_of(grid.shape, leaf.grid_x) == last_dim_of(grid.shape);
+    const Extents own = least_of(grid.shape, leaf.grid_x, is_last ? kLeastRow : across);
+    for (int d = 0; d < least.size(); ++d) least[d] = std::max(least[d], own[d]);
+  }
+  return least;
+}
+
+}  // namespace
+
 Tiling Grid::tiles() const {
   constexpr int64_t kFewElements = 4;
   constexpr int64_t kScoreBytes = sizeof(float);
   constexpr int64_t kMostBlocks = int64_t{1} << 14;
-  // Each leaf has a dimension along which its memory is read in rows.
-  Extents least(shape.size(), 1);
-  for (const GridLeaf &leaf : leaves) {
-    // Boxes follow each other along the last dimension: rows along another do not go on in the next.
-    const bool goes_on = leaves.size() == 1 || innermost_of(shape, leaf.grid_x) == last_of(shape);
-    const Extents own = least_of(shape, leaf.grid_x, goes_on ? kLeastRow : 2 * kLeastRow);
-    for (int d = 0; d < shape.size(); ++d) least[d] = std::max(least[d], own[d]);
+  constexpr int64_t kMostCoupled = int64_t{1} << 16;
+  Extents least = least_of_all(*this, kLeastRow);
+  // Boxes follow each other along the last dimension. Leaves whose rows lie along another have only
+  // those of a box to read in one go: longer ones, unless that takes too many elements.
+  if (leaves.size() > 1) {
+    const Extents longer = least_of_all(*this, 2 * kLeastRow);
+    if (longer.product() * numel_per_block <= kMostCoupled) least = longer;
   }
   // Arrays with an entry for each block of a few elements are as much memory as a leaf; but rows for
   // all of them together may be too much for a box.
@@ -287,8 +303,11 @@ bool GridLeaf::is_tall() const {
 bool Grid::is_deep() const {
   if (is_large()) return true;
   if (numel_per_block < kDeepElements) return false;
-  return std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) {
-    return !leaf.along || leaf.has_ragged_rows() || leaf.is_tall();
+  // A bias is read with its row.
+  constexpr int64_t kLeastShare = 16;
+  return std::any_of(leaves.begin(), leaves.end(), [this](const GridLeaf &leaf) {
+    const bool matters = leaf.numel() >= numel_per_block / kLeastShare;
+    return matters && (!leaf.along || leaf.has_ragged_rows() || leaf.is_tall());
   });
 }
 

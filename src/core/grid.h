@@ -23,8 +23,7 @@ int64_t streamed_elements(int64_t numel, int64_t at_most = kMostStreamed);
 inline constexpr int64_t kBlockWeight = 4;
 // A block of more elements is cut into parts, whose sums are joined in order.
 inline constexpr int64_t kPartElements = int64_t{1} << 16;
-// The same for blocks whose rows are single elements, ragged or short, if they have this many; and for
-// tall ones.
+// The same for blocks of this many whose rows are single elements or ragged; and for tall ones.
 inline constexpr int64_t kDeepElements = int64_t{1} << 10;
 inline constexpr int64_t kDeepPart = int64_t{1} << 9;
 inline constexpr int64_t kTallPart = int64_t{1} << 11;
@@ -107,9 +106,9 @@ struct Grid {
 
   int64_t numblk() const { return shape.product(); }
   bool is_large() const { return numel_per_block > kPartElements; }
-  // Are blocks cut into parts? Those with many rows that are single elements, ragged or short are, even
-  // if they are not large: whole ones side by side would be in no near cache, and their rows too short
-  // to be read fast. So are those they are coupled with: each leaf is read in its own order.
+  // Are blocks cut into parts? Those of many elements whose rows are single ones, ragged or many are,
+  // even if they are not large: whole ones side by side would be in no near cache, and their rows too
+  // short to be read fast. So are those they are coupled with: each leaf is read in its own order.
   bool is_deep() const;
   // Are blocks made of so many short rows that they are better written row by row, those of
   // neighbours together?

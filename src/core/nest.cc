@@ -105,7 +105,9 @@ void copy_elements(const Nest &nest, const std::byte *from, std::byte *to) {
   if (inner.step[0] == sizeof(T) && inner.step[1] == sizeof(T)) {
     return write_rows<Copy>(nest, static_cast<size_t>(inner.extent) * sizeof(T), from, to);
   }
-  if (sizeof(T) == 1 && inner.step[0] == 1 && inner.step[1] == 0) {
+  constexpr int64_t kLeastFilled = 4;  // fewer are stored as soon as a call is made
+  const bool is_filled = sizeof(T) == 1 && inner.step[0] == 1 && inner.step[1] == 0;
+  if (is_filled && inner.extent >= kLeastFilled) {
     return write_rows<Fill>(nest, static_cast<size_t>(inner.extent), from, to);
   }
   nest.for_each_outer(1, [&](const int64_t *offset) {

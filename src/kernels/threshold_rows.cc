@@ -34,12 +34,12 @@ class RowsInTurn {
         in_steps_(kWhole ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         step_(args.blocks.inner.step),
         to_y_(args.to_y),
-        ahead_(step_ * HWY_MAX(1, kFar / (n_ * static_cast<int64_t>(sizeof(T))))),
+        ahead_(Ahead(args.blocks)),
         near_(near_in_rows(n_ * static_cast<int64_t>(sizeof(T)), step_)),
         tail_(n_),
         op_(op) {}
 
-  // `groups` >= 1 groups of kN rows, of which two fit in the first cache; returns how many rows
+  // `groups` >= 1 groups of kN rows, of which three fit in the first cache; returns how many rows
   // stay. Roots and divisions take long: sums run a group ahead of them, and they a group ahead of
   // what is written.
   template <class L>
@@ -79,6 +79,16 @@ class RowsInTurn {
  private:
   using Sum = typename Verdicts<Op, T>::Sum;
 
+  // From a row to one that is read soon: of short runs of rows, that of a later run.
+  static HWY_INLINE int64_t Ahead(const ReduceArgs &blocks) {
+    const int64_t bytes = blocks.n * static_cast<int64_t>(sizeof(T));
+    const int64_t run = blocks.outer.step;
+    if (run != 0 && blocks.inner.count * bytes <= 2 * kFar) {
+      return run * (1 + (kFar - 1) / (run < 0 ? -run : run));
+    }
+    return blocks.inner.step * HWY_MAX(1, kFar / bytes);
+  }
+
   HWY_INLINE BlockNorms Norms(const std::byte *x) const {
     static constexpr int64_t kFirst = 0;
     return {{x, &kFirst, 1, n_}, step_};
@@ -92,9 +102,13 @@ class RowsInTurn {
     return JudgeSome(op_, Verdicts<Op, T>::Measure(Fold(lanes)), &threshold, 1, Norms(x), verdict);
   }
 
-  HWY_INLINE Lanes<Sum> Read(const std::byte *x) const {
-    return ReadAnd(x, [](int64_t) {});
+  // All that is read asks for what is read soon.
+  HWY_INLINE AskAlong<T> AskFrom(const std::byte *x) const {
+    const AskAlong<T> ask{At(x), {ahead_, near_}};
+    if (!kWhole) ask.Ask(n_ / kLongStep * kLongStep, n_ % kLongStep);
+    return ask;
   }
+  HWY_INLINE Lanes<Sum> Read(const std::byte *x) const { return ReadAnd(x, AskFrom(x)); }
   // Calls between(e) after each step that is read, which begins at element e.
   template <class Fn>
   HWY_INLINE Lanes<Sum> ReadAnd(const std::byte *x, const Fn &between) const {
@@ -131,17 +145,15 @@ class RowsInTurn {
     WriteRest(row, from, y);
   }
 
-  // What is read soon is asked for.
   HWY_INLINE Lanes<Sum> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i,
                                      const std::byte *next) const {
     const T *from = At(x);
     T *y = To(x);
-    const AskAlong<T> ask{At(next), {ahead_, near_}};
-    if (!kWhole) ask.Ask(n_ / kLongStep * kLongStep, n_ % kLongStep);
     if (verdicts.Copies(i)) {
       CopyRow(from, 1, y, 1, n_);
-      return ReadAnd(next, ask);
+      return Read(next);
     }
+    const AskAlong<T> ask = AskFrom(next);
     const auto row = verdicts[i];
     const Lanes<Sum> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
       ask(e);

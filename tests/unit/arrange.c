@@ -179,8 +179,6 @@ static void element_masks_of_couplings(void **state) {
   spk_block_release(block);
 }
 
-/* --- set_data ------------------------------------------------------------------------------ */
-
 /* Rows of blocks from one byte to more than two registers. */
 static void element_masks_of_blocks_of_any_width(void **state) {
   (void)state;
@@ -207,6 +205,8 @@ static void element_masks_of_blocks_of_any_width(void **state) {
     spk_block_release(block);
   }
 }
+
+/* --- set_data ------------------------------------------------------------------------------ */
 
 static void data_is_copied_through_the_view(void **state) {
   (void)state;

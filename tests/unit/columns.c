@@ -290,8 +290,8 @@ static void input_channels_compete(void **state) {
   spk_scope_release(pairs);
 }
 
-/* Blocks of many rows of 24 elements, as of attention heads stored by columns, in two bands. */
-enum { kHeight = 700, kWidth = 24, kHeads = 5, kTall = 2 * kHeight * kHeads * kWidth };
+/* Blocks of many rows of 32 elements, as of attention heads stored by columns, in two bands. */
+enum { kHeight = 700, kWidth = 32, kHeads = 5, kTall = 2 * kHeight * kHeads * kWidth };
 static float tall[kTall];
 static double exact_tall[kTall];
 static double tall_sums[2 * kHeads], tall_squares[2 * kHeads], tall_most[2 * kHeads];
@@ -317,7 +317,7 @@ static void fill_heads(void) {
 }
 
 static spk_block *heads(int32_t dtype) {
-  return blocks_of(dtype, "(1400,120)", DIMS(700, 24));
+  return blocks_of(dtype, "(1400,160)", DIMS(700, 32));
 }
 
 static void assert_head_norms(double p, const double *want, bool rooted) {

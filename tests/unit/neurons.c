@@ -154,19 +154,41 @@ static void neurons_live_and_die_by_thresholds(void **state) {
   }
 }
 
-/* Element masks of one neuron in two; leaf i of the coupling is number (first + i) % 3. */
+static struct { uint8_t rows[kNeurons * kRow], biases[kNeurons], columns[kColumn * kNeurons]; } m;
+
+/* Leaf i of the coupling is number (first + i) % 3. */
+static void clear_masks(int first, spk_buffer *masks) {
+  memset(&m, 7, sizeof m);
+  const spk_buffer buffers[] = {U8(m.rows), U8(m.biases), U8(m.columns)};
+  for (int i = 0; i < 3; ++i) masks[i] = buffers[(first + i) % 3];
+}
+
+static void assert_masks(const uint8_t *keep) {
+  for (int i = 0; i < kNeurons * kRow; ++i) assert_int_equal(m.rows[i], keep[i / kRow]);
+  for (int n = 0; n < kNeurons; ++n) assert_int_equal(m.biases[n], keep[n]);
+  for (int i = 0; i < kColumn * kNeurons; ++i) {
+    assert_int_equal(m.columns[i], keep[i % kNeurons]);
+  }
+}
+
+/* Element masks of one neuron in two, by norms and by a mask of neurons. */
 static void check_masks(const spk_scope *pairs, int first, const spk_buffer *leaves,
                         const double *kept) {
-  static uint8_t of_rows[kNeurons * kRow], of_biases[kNeurons], of_columns[kColumn * kNeurons];
-  const spk_buffer buffers[] = {U8(of_rows), U8(of_biases), U8(of_columns)};
-  const spk_buffer masks[] = {buffers[first], buffers[(first + 1) % 3], buffers[(first + 2) % 3]};
   const int64_t one = 1;
+  uint8_t keep[kNeurons];
+  for (int n = 0; n < kNeurons; ++n) keep[n] = kept[n] != 0.0;
+  spk_buffer masks[3];
+  clear_masks(first, masks);
   const spk_score_source source = {.struct_size = sizeof source, .values = leaves};
   assert_ok(
       spk_scope_get_masks(NULL, pairs, &source, &one, 1, SPK_TIES_BY_POSITION, masks, 3, NULL));
-  for (int i = 0; i < kNeurons * kRow; ++i) assert_int_equal(of_rows[i], kept[i / kRow]);
-  for (int n = 0; n < kNeurons; ++n) assert_int_equal(of_biases[n], kept[n]);
-  for (int i = 0; i < kColumn * kNeurons; ++i) assert_int_equal(of_columns[i], kept[i % kNeurons]);
+  assert_masks(keep);
+  spk_buffer unused[3];
+  spk_block *block = neurons(first, unused);
+  clear_masks(first, masks);
+  assert_ok(spk_block_get_masks(NULL, block, &U8(keep), masks, 3));
+  assert_masks(keep);
+  spk_block_release(block);
 }
 
 /* Of each two neighbours, the neuron of the larger norm stays, or else the first. */
@@ -188,7 +210,7 @@ static void neurons_compete(void **state) {
   }
 }
 
-/* Filters of one convolution, with the input channels of the next: 72 rows of nine elements. */
+/* Filters of one convolution, with the input channels of the next: 90 rows of nine elements. */
 enum { kFilters = 45, kInputs = 30, kOutputs = 90, kTaps = 9 };
 static float filters[kFilters * kInputs * kTaps];
 static float channels[kOutputs * kFilters * kTaps];
