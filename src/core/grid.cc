@@ -303,11 +303,11 @@ bool GridLeaf::is_tall() const {
 bool Grid::is_deep() const {
   if (is_large()) return true;
   if (numel_per_block < kDeepElements) return false;
-  // A bias is read with its row.
-  constexpr int64_t kLeastShare = 16;
-  return std::any_of(leaves.begin(), leaves.end(), [this](const GridLeaf &leaf) {
-    const bool matters = leaf.numel() >= numel_per_block / kLeastShare;
-    return matters && (!leaf.along || leaf.has_ragged_rows() || leaf.is_tall());
+  // Leaves of fewer elements, such as a bias, are read with others.
+  constexpr int64_t kLeast = 64;
+  return std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) {
+    const bool is_scattered = !leaf.along || leaf.has_ragged_rows() || leaf.is_tall();
+    return is_scattered && leaf.numel() >= kLeast;
   });
 }
 
