@@ -705,8 +705,9 @@ void spread(const LeafPiece &piece, const Extents &local, const uint8_t *keep) {
 
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {
   const Extents local = rect.extent.row_major();
-  for (const GridLeaf &leaf : masks.leaves)
+  for (const GridLeaf &leaf : masks.leaves) {
     spread({leaf, rect, Rect::whole(leaf.block)}, local, keep);
+  }
 }
 
 void spread_all(Call &call, const Grid &masks, const uint8_t *keep) {

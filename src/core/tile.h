@@ -60,11 +60,11 @@ void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const
                const uint8_t *keep, bool is_cached);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
-void spread_all(Call &call, const Grid &masks, const uint8_t *keep);
 // The same for all blocks of a grid, in parallel; factors are row-major in its shape.
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
 void scale_all(Call &call, const Grid &grid, const float *factor);
 void mask_all(Call &call, const Grid &grid, const uint8_t *keep);
+void spread_all(Call &call, const Grid &masks, const uint8_t *keep);
 
 // One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.
 // `block` is the block's index in the grid.

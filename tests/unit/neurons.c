@@ -3,13 +3,12 @@
  * sums are exact in whatever order. */
 #include "support.h"
 
-/* Neurons have a row of the first layer, a bias and a column of the second. `kColumn` makes them few
- * enough elements to be read whole, or so many that they are read in parts; and there are more
- * neurons than are written together. */
+/* Neurons have a row of the first layer, a bias and a column of the second: so long that they are
+ * read in parts, or short enough to be read whole. There are more than are written together. */
 enum { kNeurons = 4200, kRow = 72, kColumn = 960, kShortColumn = 300 };
 
 typedef struct {
-  int32_t column;  // elements of it
+  int32_t column; /* elements of it */
   double squares[kNeurons];
   float w1[kNeurons * kRow], bias[kNeurons], w2[kColumn * kNeurons];
 } layers;
