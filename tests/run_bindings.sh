@@ -4,6 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Tests run side by side: threads that wait for work must not take the others' cores.
+export OMP_WAIT_POLICY=passive
+
 # A language's own distribution serves as well as Debian's.
 packages=
 unless() {

@@ -4,6 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Tests run side by side: threads that wait for work must not take the others' cores.
+export OMP_WAIT_POLICY=passive
+
 sh tests/debian_packages.sh g++ clang-14 cmake ninja-build pkg-config libhwy-dev libtbb-dev \
   libcmocka-dev libomp-14-dev libclang-rt-14-dev
 

@@ -431,7 +431,7 @@ static void a_tensor_of_which_samples_mislead(void **state) {
     struct subject s = new_subject(dtypes[i], (struct shape){1, {n}, {1}, 0, n, {n}});
     fill(s.original, s.dtype, kStretches, n);
     struct order *orders = orders_of(&s);
-    for (int64_t k = n / 20; k < n; k += n / 10 + 1) {
+    for (int64_t k = n / 20; k < n; k += n / 5 + 1) {
       check_keep_top(&s, orders, k, SPK_TIES_BY_POSITION, false);
     }
     free(orders->ranked);
