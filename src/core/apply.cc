@@ -2,16 +2,20 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
+#include "core/slabs.h"
+
 namespace spk {
 namespace {
 
-// Loads one local factor per block for each box, and applies it.
+// Loads one local factor per block for each box, which takes up to `kept` bytes, and applies it.
 template <typename Load, typename ApplyRect, typename ApplyDeep>
-void apply(Call &call, const Grid &grid, Load &&load_factors, ApplyRect &&apply_rect,
+void apply(Call &call, const Grid &grid, int64_t kept, Load &&load_factors, ApplyRect &&apply_rect,
            ApplyDeep &&apply_all) {
   if (grid.is_deep() || grid.is_thin()) {
-    apply_all(load_factors(call.scratch(), Rect::whole(grid.shape)));
-    return;
+    return for_each_slab(call, grid, kept, [&](const Rect &slab) {
+      apply_all(blocks_in(slab, grid, call.memory()), load_factors(call.scratch(), slab));
+    });
   }
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
@@ -28,15 +32,16 @@ bool are_all_floats(const Grid &grid, const GridArray &multiplier) {
 }
 
 void multiply_floats(Call &call, const Grid &grid, const GridArray &multiplier) {
+  constexpr int64_t kKept = kDoubleBytes + sizeof(float);  // 16-bit numbers become doubles first
   apply(
-      call, grid,
+      call, grid, kKept,
       [&](Scratch &scratch, const Rect &rect) {
         return load_floats(call.kernels(), scratch, rect, multiplier);
       },
       [&](Scratch &scratch, const Rect &rect, const float *factor) {
         scale_rect(call.kernels(), scratch, grid, rect, factor);
       },
-      [&](const float *factor) { scale_all(call, grid, factor); });
+      [&](const Grid &blocks, const float *factor) { scale_all(call, blocks, factor); });
 }
 
 void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
@@ -48,11 +53,11 @@ void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
   // Narrow times narrow is exact as a double; only a double times narrow has to be told.
   const bool exact = multiplier.dtype == SPK_F64;
   apply(
-      call, grid, load_factors,
+      call, grid, kDoubleBytes, load_factors,
       [&](Scratch &scratch, const Rect &rect, const double *factor) {
         scale_rect(call.kernels(), scratch, grid, rect, factor, exact);
       },
-      [&](const double *factor) { scale_all(call, grid, factor, exact); });
+      [&](const Grid &blocks, const double *factor) { scale_all(call, blocks, factor, exact); });
 }
 
 }  // namespace
@@ -64,11 +69,11 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
     return keep;
   };
   apply(
-      call, grid, load_keep,
+      call, grid, sizeof(uint8_t), load_keep,
       [&](Scratch &scratch, const Rect &rect, const uint8_t *keep) {
         mask_rect(call.kernels(), scratch, grid, rect, keep, false);
       },
-      [&](const uint8_t *keep) { mask_all(call, grid, keep); });
+      [&](const Grid &blocks, const uint8_t *keep) { mask_all(call, blocks, keep); });
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {

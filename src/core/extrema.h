@@ -1,6 +1,7 @@
 // Signed extremes per block, counts of non-zeros, and reductions by a caller's function.
 #pragma once
 
+#include "core/slabs.h"
 #include "core/tile.h"
 
 namespace spk {
@@ -11,10 +12,12 @@ void for_each_reduced(Call &call, const Grid &grid, Reduction reduction, double 
   ReduceOptions options;
   options.eps = eps;
   if (grid.is_deep()) {
-    double *local = call.scratch().take<double>(grid.numblk());
-    reduce_deep(call, grid, reduction, options, local, nullptr);
-    each(Rect::whole(grid.shape), local);
-    return;
+    return for_each_slab(call, grid, kept_by_norms(grid), [&](const Rect &slab) {
+      double *local = call.scratch().take<double>(slab.count());
+      const Grid blocks = blocks_in(slab, grid, call.memory());
+      reduce_deep(call, blocks, reduction, options, local, nullptr);
+      each(slab, local);
+    });
   }
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {

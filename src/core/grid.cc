@@ -313,15 +313,17 @@ bool Grid::is_deep() const {
 
 bool Grid::is_better_by_leaf(int64_t threads) const {
   constexpr int64_t kNearCache = int64_t{1} << 20;
-  constexpr int64_t kMostOfThread = int64_t{1} << 20;
-  constexpr int64_t kOfThread = int64_t{1} << 18;  // what each needs in any case, about
-  const int64_t bytes = bytes_of(*this);
   bool alike = true;
   const int row = innermost_of(shape, leaves[0].grid_x);
   for (const GridLeaf &leaf : leaves) alike &= innermost_of(shape, leaf.grid_x) == row;
-  if (alike || bytes <= kNearCache) return false;
-  const int64_t needed = numblk() * kDoubleBytes + threads * kOfThread;
-  return needed <= std::max(bytes / 100, threads * kMostOfThread);
+  if (alike || bytes_of(*this) <= kNearCache) return false;
+  return numblk() * kDoubleBytes <= extra_bytes(threads);
+}
+
+int64_t Grid::extra_bytes(int64_t threads) const {
+  constexpr int64_t kMostOfThread = int64_t{1} << 20;
+  constexpr int64_t kOfThread = int64_t{1} << 18;
+  return std::max(bytes_of(*this) / 100, threads * kMostOfThread) - threads * kOfThread;
 }
 
 bool Grid::is_thin() const {

@@ -5,6 +5,7 @@
 
 #include "core/elements.h"
 #include "core/norms.h"
+#include "core/slabs.h"
 #include "core/threshold_rect.h"
 
 namespace spk {
@@ -65,7 +66,13 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
                   [&](const ElementArgs &args) { tally->achieved += drop(args); });
     return;
   }
-  if (values.is_deep()) return hard_threshold_deep(call, grid, values, given, tally);
+  if (values.is_deep()) {
+    return for_each_slab(call, values, kept_by_norms(values), [&](const Rect &slab) {
+      const Grid read = blocks_in(slab, values, call.memory());
+      const Grid written = blocks_in(slab, grid, call.memory());
+      hard_threshold_deep(call, written, read, entries_in(slab, given), tally);
+    });
+  }
   const Kernels &kernels = call.kernels();
   const RectThresholds how = {kernels.drop_across, kernels.drop_along, kernels.drop_rows,
                               kernels.drop_tiles, given};

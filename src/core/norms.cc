@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "core/elements.h"
 #include "core/power.h"
+#include "core/slabs.h"
 #include "kernels/norm_scale.h"
 
 namespace spk {
@@ -238,10 +239,11 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
     return;
   }
   if (grid.is_deep()) {
-    double *all = call.scratch().take<double>(grid.numblk());
-    norms_deep(call, grid, p, all);
-    store(call.kernels(), Rect::whole(grid.shape), all, out, past_caches);
-    return;
+    return for_each_slab(call, grid, kept_by_norms(grid), [&](const Rect &slab) {
+      double *all = call.scratch().take<double>(slab.count());
+      norms_deep(call, blocks_in(slab, grid, call.memory()), p, all);
+      store(call.kernels(), slab, all, out, past_caches);
+    });
   }
   if (const auto reduction = plain_reduction(grid, p);
       reduction && grid.is_better_by_leaf(call.threads())) {

@@ -147,15 +147,16 @@ void ScopeScores::load_scopes(const Kernels &kernels, Scratch &scratch, const Re
 }
 
 void ScopeScores::load_all(Call &call, double *scores) const {
+  const bool is_joint = grids_.size() > 1;  // else positions are blocks
   for (size_t m = 0; m < grids_.size(); ++m) {
     const Grid &grid = grids_[m];
     const Scratch::Frame frame(call.scratch());
-    double *local = call.scratch().take<double>(grid.numblk());
+    double *local = is_joint ? call.scratch().take<double>(grid.numblk()) : scores;
     norms(call, grid, 2.0,
           {reinterpret_cast<std::byte *>(local), SPK_F64,
            grid.shape.row_major().times(sizeof(double))});
     round_scores(grid, grid.numblk(), local);
-    put_member(scope_, scope_.members[m], scope_.numscope, local, scores);
+    if (is_joint) put_member(scope_, scope_.members[m], scope_.numscope, local, scores);
   }
 }
 

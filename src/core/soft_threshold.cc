@@ -4,6 +4,7 @@
 
 #include "core/elements.h"
 #include "core/norms.h"
+#include "core/slabs.h"
 #include "core/threshold_rect.h"
 
 namespace spk {
@@ -56,7 +57,12 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
   if (const ElementRows rows(grid, thresholds); rows.exist()) {
     return soft_threshold_elements(call, grid, rows, thresholds, options, tally);
   }
-  if (grid.is_deep()) return soft_threshold_deep(call, grid, thresholds, options, tally);
+  if (grid.is_deep()) {
+    return for_each_slab(call, grid, kept_by_norms(grid), [&](const Rect &slab) {
+      const Grid blocks = blocks_in(slab, grid, call.memory());
+      soft_threshold_deep(call, blocks, entries_in(slab, thresholds), options, tally);
+    });
+  }
   const Kernels &kernels = call.kernels();
   const RectThresholds how = {kernels.shrink_across,
                               kernels.shrink_along,

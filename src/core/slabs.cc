@@ -1,0 +1,44 @@
+#include "core/slabs.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "core/tile.h"
+
+namespace spk {
+
+Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads) {
+  const int64_t blocks = std::max<int64_t>(grid.extra_bytes(threads) / kept, 1);
+  if (blocks >= grid.numblk()) return Tiling(grid.shape);
+  return Tiling(grid.shape, grid.leaves[0].grid_x, 1, blocks);
+}
+
+int64_t kept_by_norms(const Grid &grid) {
+  int64_t parts = 0;
+  for (const GridLeaf &leaf : grid.leaves) parts = std::max(parts, parts_of(leaf).count());
+  // A sum for each part; the norm, a threshold or factor, a keep byte. Doubles have errors beside their
+  // sums, and norms near the ends of their range a magnitude, a scale, and another sum and error.
+  const bool has_doubles = grid.score_dtype == SPK_F64;
+  return kDoubleBytes * (has_doubles ? 2 * parts + 8 : parts + 3);
+}
+
+Grid blocks_in(const Rect &box, const Grid &grid, Memory *memory) {
+  Grid part{.shape = box.extent,
+            .numel_per_block = grid.numel_per_block,
+            .score_dtype = grid.score_dtype,
+            .leaves = std::pmr::vector<GridLeaf>(grid.leaves, memory),
+            .tile = {}};
+  for (GridLeaf &leaf : part.leaves) {
+    leaf.x += dot(box.low, leaf.grid_x);
+    leaf.y += dot(box.low, leaf.grid_y);
+  }
+  return part;
+}
+
+GridArray entries_in(const Rect &box, const GridArray &array) {
+  GridArray part = array;
+  part.data += dot(box.low, array.step);
+  return part;
+}
+
+}  // namespace spk

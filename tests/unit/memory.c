@@ -1,0 +1,172 @@
+/* What calls need besides the data: at most 1 % of it, or 1 MiB a thread. Columns of 16-bit numbers
+ * have the fewest bytes for what is kept of each block; the sizes are such that all of it at once would
+ * be too much. */
+#include <stdlib.h>
+
+#include "support.h"
+
+enum { kNumel = 40 * 1024 * 1024, kMost = 1 << 20 };
+
+/* 1 to 8: column c holds c % 8 + 1 in every row. */
+static const uint16_t kWords[] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+
+static int value_of(int64_t column) {
+  return (int)(column % COUNT(kWords)) + 1;
+}
+
+/* --- an allocator that counts -------------------------------------------------------------- */
+
+struct bytes {
+  size_t now, peak;
+};
+
+static void *allocate(void *user, size_t bytes, size_t alignment) {
+  struct bytes *count = user;
+  count->now += bytes;
+  if (count->now > count->peak) count->peak = count->now;
+  return aligned_alloc(alignment, bytes);
+}
+
+static void deallocate(void *user, void *memory, size_t bytes, size_t alignment) {
+  struct bytes *count = user;
+  (void)alignment;
+  count->now -= bytes;
+  free(memory);
+}
+
+/* --- one matrix and what belongs to it ----------------------------------------------------- */
+
+struct subject {
+  int64_t rows, columns;
+  uint16_t *words;
+  spk_block *block;
+  spk_context *context;
+  struct bytes bytes;
+};
+
+static void fill(struct subject *s) {
+  for (int64_t i = 0; i < kNumel; ++i) s->words[i] = kWords[i % s->columns % COUNT(kWords)];
+}
+
+static struct subject *new_subject(int64_t rows) {
+  struct subject *s = calloc(1, sizeof *s);
+  s->rows = rows;
+  s->columns = kNumel / rows;
+  s->words = malloc(kNumel * sizeof *s->words);
+  char text[64];
+  snprintf(text, sizeof text, "(%lld,%lld)", (long long)rows, (long long)s->columns);
+  s->block = blocks_of(SPK_F16, text, DIMS(0, 1));
+  const spk_allocator allocator = {sizeof allocator, &s->bytes, allocate, deallocate};
+  const spk_context_options options = {
+      .struct_size = sizeof options, .threads = 1, .allocator = &allocator};
+  assert_ok(spk_context_create(&options, &s->context));
+  fill(s);
+  return s;
+}
+
+static void free_subject(struct subject *s) {
+  spk_context_release(s->context);
+  spk_block_release(s->block);
+  free(s->words);
+  free(s);
+}
+
+static spk_buffer leaf_of(const struct subject *s) {
+  return (spk_buffer){s->words, kNumel, SPK_F16, SPK_LAYOUT_VIEW, NULL};
+}
+
+static spk_buffer array_of(const struct subject *s, void *data, int32_t dtype) {
+  return (spk_buffer){data, s->columns, dtype, SPK_LAYOUT_VIEW, NULL};
+}
+
+/* Gives back what the call has needed, and forgets it. */
+static void assert_little_memory(struct subject *s) {
+  assert_true(s->bytes.peak > 0);
+  assert_true(s->bytes.peak <= kMost);
+  assert_ok(spk_context_trim(s->context));
+  s->bytes = (struct bytes){0, 0};
+}
+
+/* Every third column is gone, the others are as they were. */
+static void assert_thirds_are_gone(struct subject *s) {
+  for (int64_t i = 0; i < kNumel; ++i) {
+    const int64_t column = i % s->columns;
+    const uint16_t want = column % 3 == 0 ? 0 : kWords[column % COUNT(kWords)];
+    if (s->words[i] != want) fail();
+  }
+  fill(s);
+}
+
+/* --- operations ---------------------------------------------------------------------------- */
+
+/* The norm of a column is its value times the root of its length, which is a power of two. */
+static void check_norms(struct subject *s, double p, double length) {
+  float *norms = malloc(s->columns * sizeof *norms);
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer out = array_of(s, norms, SPK_F32);
+  assert_ok(spk_block_norms(s->context, s->block, &leaf, 1, p, &out));
+  for (int64_t c = 0; c < s->columns; ++c) assert_true(norms[c] == value_of(c) * length);
+  free(norms);
+  assert_little_memory(s);
+}
+
+static void check_thresholds(struct subject *s) {
+  double *limits = malloc(s->columns * sizeof *limits);
+  for (int64_t c = 0; c < s->columns; ++c) limits[c] = c % 3 == 0 ? INFINITY : 0.0;
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer thresholds = array_of(s, limits, SPK_F64);
+  assert_ok(
+      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, NULL, NULL));
+  assert_thirds_are_gone(s);
+  assert_little_memory(s);
+  assert_ok(
+      spk_block_hard_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, NULL, NULL));
+  assert_thirds_are_gone(s);
+  assert_little_memory(s);
+  free(limits);
+}
+
+static void check_factors(struct subject *s, void *factors, int32_t dtype) {
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer given = array_of(s, factors, dtype);
+  assert_ok(spk_block_apply_multiplier(s->context, s->block, &leaf, NULL, 1, &given));
+  assert_thirds_are_gone(s);
+  assert_little_memory(s);
+}
+
+static void check_multipliers(struct subject *s) {
+  double *doubles = malloc(s->columns * sizeof *doubles);
+  uint16_t *words = malloc(s->columns * sizeof *words);
+  for (int64_t c = 0; c < s->columns; ++c) {
+    doubles[c] = c % 3 == 0 ? 0.0 : 1.0;
+    words[c] = c % 3 == 0 ? 0 : kWords[0];
+  }
+  check_factors(s, doubles, SPK_F64);
+  check_factors(s, words, SPK_F16);
+  free(words);
+  free(doubles);
+}
+
+static void check_columns(int64_t rows, double root) {
+  struct subject *s = new_subject(rows);
+  check_norms(s, 2.0, root);
+  check_norms(s, 1.0, root * root);
+  check_norms(s, INFINITY, 1.0);
+  check_thresholds(s);
+  check_multipliers(s);
+  free_subject(s);
+}
+
+static void columns_of_256(void **state) {
+  (void)state;
+  check_columns(256, 16.0);
+}
+static void columns_of_1024(void **state) {
+  (void)state;
+  check_columns(1024, 32.0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {TEST(columns_of_256), TEST(columns_of_1024)};
+  return exit_code(cmocka_run_group_tests_name("memory", tests, NULL, NULL));
+}
