@@ -126,14 +126,6 @@ bool is_visited_once(const Grid &grid, Visits visits) {
   return visits == Visits::kOnce || (visits == Visits::kByThreshold && in_one_go);
 }
 
-int64_t bytes_of(const Grid &grid) {
-  int64_t bytes = 0;
-  for (const GridLeaf &leaf : grid.leaves) {
-    bytes += grid.numblk() * leaf.numel() * size_of(leaf.dtype);
-  }
-  return bytes;
-}
-
 void plan_tiles(Grid *grid, Memory *memory) {
   const Tiling tiles = grid->tiles();
   grid->tile = tiles.extent();
@@ -175,7 +167,7 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.along = block.numblk == 1 || made.run >= kAlongElements;
   }
   if (is_visited_once(grid, visits)) grid.tile_elements = grid.streamed_elements();
-  const int64_t bytes = bytes_of(grid);
+  const int64_t bytes = grid.bytes();
   for (GridLeaf &leaf : grid.leaves) leaf.past_caches = bytes >= kCacheBytes;
   if (!grid.is_deep()) plan_tiles(&grid, memory);
   return grid;
@@ -300,6 +292,12 @@ bool GridLeaf::is_tall() const {
   return has_many_rows() && !has_long_rows() && numel() > kMostInTile;
 }
 
+int64_t Grid::bytes() const {
+  int64_t bytes = 0;
+  for (const GridLeaf &leaf : leaves) bytes += numblk() * leaf.numel() * size_of(leaf.dtype);
+  return bytes;
+}
+
 bool Grid::is_deep() const {
   if (is_large()) return true;
   if (numel_per_block < kDeepElements) return false;
@@ -316,14 +314,14 @@ bool Grid::is_better_by_leaf(int64_t threads) const {
   bool alike = true;
   const int row = innermost_of(shape, leaves[0].grid_x);
   for (const GridLeaf &leaf : leaves) alike &= innermost_of(shape, leaf.grid_x) == row;
-  if (alike || bytes_of(*this) <= kNearCache) return false;
-  return numblk() * kDoubleBytes <= extra_bytes(threads);
+  if (alike || bytes() <= kNearCache) return false;
+  return numblk() * kDoubleBytes <= extra_bytes(bytes(), threads);
 }
 
-int64_t Grid::extra_bytes(int64_t threads) const {
+int64_t extra_bytes(int64_t bytes, int64_t threads) {
   constexpr int64_t kMostOfThread = int64_t{1} << 20;
-  constexpr int64_t kOfThread = int64_t{1} << 18;
-  return std::max(bytes_of(*this) / 100, threads * kMostOfThread) - threads * kOfThread;
+  constexpr int64_t kOfThread = int64_t{9} << 15;
+  return std::max(bytes / 100, threads * kMostOfThread) - threads * kOfThread;
 }
 
 bool Grid::is_thin() const {

@@ -116,13 +116,15 @@ struct Grid {
   // Are leaves coupled whose rows lie along different dimensions, and so large that each is better
   // read alone, in its own order? Then a double per block is kept: only within extra_bytes().
   bool is_better_by_leaf(int64_t threads) const;
-  // What a call may keep besides the data: 1 % of that or 1 MiB for each thread, without what these
-  // need in any case.
-  int64_t extra_bytes(int64_t threads) const;
+  int64_t bytes() const;
   Tiling tiles() const;
   // About as many elements are in a box whose elements are visited once.
   int64_t streamed_elements() const;
 };
+
+// What a call may keep besides the data: 1 % of its bytes or 1 MiB for each thread, without what these
+// need in any case.
+int64_t extra_bytes(int64_t bytes, int64_t threads);
 
 // Where the leaves of a block or scope are read and written. `into` may be empty: in place.
 using LeafSpan = std::pmr::vector<LeafData>;

@@ -5,14 +5,11 @@
 #include <bit>
 #include <cmath>
 
+#include "core/grid.h"
+
 namespace spk {
 namespace {
 
-// Keys that are collected take at most this share of the data, or this many bytes, or are so few
-// that guesses would miss; sorting them out takes as much again.
-constexpr int64_t kCollectedShare = 200;
-constexpr int64_t kCollectedBytes = int64_t{1} << 19;
-constexpr int64_t kCollectedKeys = int64_t{3} << 15;
 // One key in this many is sampled, or fewer.
 constexpr int64_t kSampleRate = 64;
 
@@ -40,8 +37,7 @@ class StreamSelector {
         kernels_(stream.form().kernels(call.kernels())),
         rule_(stream.form().rule),
         size_(stream.form().bytes()),
-        room_(std::min(stream.count(), std::max({kCollectedKeys, kCollectedBytes / size_,
-                                                 stream.count() / kCollectedShare}))),
+        room_(room_of(call, stream)),
         collected_(take_keys(call.scratch(), room_)),
         buffer_(take_keys(call.scratch(), room_)),
         chunks_(call.scratch().take<ChunkCounts>(stream.chunks())),
@@ -69,6 +65,17 @@ class StreamSelector {
     int64_t above, inside;
   };
 
+  // As many keys as leave a call within its extra bytes. Sorting them out takes as much again.
+  static int64_t room_of(Call &call, const Stream &stream) {
+    constexpr int64_t kUsualCopy = int64_t{1} << 17;  // of a chunk; threads have that in any case
+    const int64_t size = stream.form().bytes();
+    const int64_t copy = Stream::size(stream.chunk(0)) * size;
+    const auto fixed = call.threads() * std::max<int64_t>(copy - kUsualCopy, 0) +
+                       stream.chunks() * static_cast<int64_t>(sizeof(ChunkCounts)) +
+                       static_cast<int64_t>(sizeof(Histogram));
+    const int64_t bytes = extra_bytes(stream.count() * size, call.threads()) - fixed;
+    return std::min(stream.count(), bytes / 2 / size);
+  }
   std::byte *take_keys(Scratch &scratch, int64_t count) const {
     return scratch.take<std::byte>(count * size_ + kKeySlack);
   }

@@ -8,7 +8,7 @@
 namespace spk {
 
 Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads) {
-  const int64_t blocks = std::max<int64_t>(grid.extra_bytes(threads) / kept, 1);
+  const int64_t blocks = std::max<int64_t>(extra_bytes(grid.bytes(), threads) / kept, 1);
   if (blocks >= grid.numblk()) return Tiling(grid.shape);
   return Tiling(grid.shape, grid.leaves[0].grid_x, 1, blocks);
 }

@@ -1,6 +1,6 @@
 /* What calls need besides the data: at most 1 % of it, or 1 MiB a thread. Columns of 16-bit numbers
  * have the fewest bytes for what is kept of each block; the sizes are such that all of it at once would
- * be too much. */
+ * be too much. Selection among all elements keeps those near the cut. */
 #include <stdlib.h>
 
 #include "support.h"
@@ -34,6 +34,16 @@ static void deallocate(void *user, void *memory, size_t bytes, size_t alignment)
   free(memory);
 }
 
+/* Of one thread. */
+static spk_context *context_of(struct bytes *bytes) {
+  const spk_allocator allocator = {sizeof allocator, bytes, allocate, deallocate};
+  const spk_context_options options = {
+      .struct_size = sizeof options, .threads = 1, .allocator = &allocator};
+  spk_context *context = NULL;
+  assert_ok(spk_context_create(&options, &context));
+  return context;
+}
+
 /* --- one matrix and what belongs to it ----------------------------------------------------- */
 
 struct subject {
@@ -56,10 +66,7 @@ static struct subject *new_subject(int64_t rows) {
   char text[64];
   snprintf(text, sizeof text, "(%lld,%lld)", (long long)rows, (long long)s->columns);
   s->block = blocks_of(SPK_F16, text, DIMS(0, 1));
-  const spk_allocator allocator = {sizeof allocator, &s->bytes, allocate, deallocate};
-  const spk_context_options options = {
-      .struct_size = sizeof options, .threads = 1, .allocator = &allocator};
-  assert_ok(spk_context_create(&options, &s->context));
+  s->context = context_of(&s->bytes);
   fill(s);
   return s;
 }
@@ -166,7 +173,44 @@ static void columns_of_1024(void **state) {
   check_columns(1024, 32.0);
 }
 
+/* Half of all elements, each k + 1/2 below 2^22 twice. */
+static void check_elements(int32_t dtype) {
+  enum { kElements = 1 << 23, kDistinct = 1 << 22 };
+  struct bytes bytes = {0, 0};
+  spk_context *context = context_of(&bytes);
+  void *data = malloc((size_t)kElements * size_of(dtype));
+  for (int64_t i = 0; i < kElements; ++i) {
+    const double value = (double)(i * 2654435761 % kDistinct) + 0.5;
+    if (dtype == SPK_F64) {
+      ((double *)data)[i] = value;
+    } else {
+      ((float *)data)[i] = (float)value;
+    }
+  }
+  spk_scope *scope = scopes_over(blocks_of(dtype, "(8388608)", NO_DIMS), NO_DIMS);
+  const spk_buffer leaf = {data, kElements, dtype, SPK_LAYOUT_VIEW, NULL};
+  const int64_t k = kElements / 2;
+  assert_ok(spk_scope_keep_top(context, scope, &leaf, NULL, 1, &k, 1, NULL, NULL));
+  for (int64_t i = 0; i < kElements; ++i) {
+    const double got = dtype == SPK_F64 ? ((double *)data)[i] : (double)((float *)data)[i];
+    const double value = (double)(i * 2654435761 % kDistinct) + 0.5;
+    if (got != (value > kDistinct / 2 ? value : 0.0)) fail();
+  }
+  assert_true(bytes.peak > 0);
+  assert_true(bytes.peak <= kMost);
+  spk_scope_release(scope);
+  spk_context_release(context);
+  free(data);
+}
+
+static void half_of_all_elements(void **state) {
+  (void)state;
+  check_elements(SPK_F32);
+  check_elements(SPK_F64);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(columns_of_256), TEST(columns_of_1024)};
+  const struct CMUnitTest tests[] = {TEST(columns_of_256), TEST(columns_of_1024),
+                                     TEST(half_of_all_elements)};
   return exit_code(cmocka_run_group_tests_name("memory", tests, NULL, NULL));
 }
