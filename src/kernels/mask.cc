@@ -117,11 +117,17 @@ class PickedMasks<uint16_t> {
   static constexpr int64_t kRows = 16;
   static constexpr bool kIsFit = true;
 
+  // Counts rather than divides, which would take longer than a small box.
   explicit HWY_INLINE PickedMasks(int64_t n) : registers_(n * kRows / kWords) {
     HWY_ALIGN uint8_t row_of[2 * kWords];
+    uint8_t row = 0;
+    int64_t left = n;  // words of the row
     for (int64_t k = 0; k < registers_; ++k) {
-      for (int64_t byte = 0; byte < 2 * kWords; ++byte) {
-        row_of[byte] = static_cast<uint8_t>((k * kWords + byte / 2) / n);
+      for (int64_t word = 0; word < kWords; ++word) {
+        row_of[2 * word] = row_of[2 * word + 1] = row;
+        if (--left > 0) continue;
+        ++row;
+        left = n;
       }
       pick_[k] = hn::Load(DB(), row_of);
     }
