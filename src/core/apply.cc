@@ -8,13 +8,13 @@
 namespace spk {
 namespace {
 
-// Loads one local factor per block for each box, which takes up to `kept` bytes, and applies it.
+// Loads one local factor per block for each box, and applies it. A factor takes up to `kept` bytes.
 template <typename Load, typename ApplyRect, typename ApplyDeep>
 void apply(Call &call, const Grid &grid, int64_t kept, Load &&load_factors, ApplyRect &&apply_rect,
            ApplyDeep &&apply_all) {
   if (grid.is_deep() || grid.is_thin()) {
-    return for_each_slab(call, grid, kept, [&](const Rect &slab) {
-      apply_all(blocks_in(slab, grid, call.memory()), load_factors(call.scratch(), slab));
+    return for_each_slab(call, grid, kept, [&](const Grid &blocks, const Rect &slab) {
+      apply_all(blocks, load_factors(call.scratch(), slab));
     });
   }
   const Tiling tiles = grid.tiles();
@@ -32,9 +32,10 @@ bool are_all_floats(const Grid &grid, const GridArray &multiplier) {
 }
 
 void multiply_floats(Call &call, const Grid &grid, const GridArray &multiplier) {
-  constexpr int64_t kKept = kDoubleBytes + sizeof(float);  // 16-bit numbers become doubles first
+  const bool is_float = multiplier.dtype == SPK_F32;
+  const int64_t kept = size_of(SPK_F32) + (is_float ? 0 : kDoubleBytes);  // others go by doubles
   apply(
-      call, grid, kKept,
+      call, grid, kept,
       [&](Scratch &scratch, const Rect &rect) {
         return load_floats(call.kernels(), scratch, rect, multiplier);
       },
@@ -69,7 +70,7 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
     return keep;
   };
   apply(
-      call, grid, sizeof(uint8_t), load_keep,
+      call, grid, size_of(SPK_U8), load_keep,
       [&](Scratch &scratch, const Rect &rect, const uint8_t *keep) {
         mask_rect(call.kernels(), scratch, grid, rect, keep, false);
       },

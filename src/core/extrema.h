@@ -12,12 +12,12 @@ void for_each_reduced(Call &call, const Grid &grid, Reduction reduction, double 
   ReduceOptions options;
   options.eps = eps;
   if (grid.is_deep()) {
-    return for_each_slab(call, grid, kept_by_norms(grid), [&](const Rect &slab) {
-      double *local = call.scratch().take<double>(slab.count());
-      const Grid blocks = blocks_in(slab, grid, call.memory());
-      reduce_deep(call, blocks, reduction, options, local, nullptr);
-      each(slab, local);
-    });
+    return for_each_slab(call, grid, kept_by_norms(grid),
+                         [&](const Grid &blocks, const Rect &slab) {
+                           double *local = call.scratch().take<double>(slab.count());
+                           reduce_deep(call, blocks, reduction, options, local, nullptr);
+                           each(slab, local);
+                         });
   }
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {

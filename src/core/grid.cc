@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/dtype.h"
+#include "core/extra_memory.h"
 #include "kernels/kernels.h"
 
 namespace spk {
@@ -316,12 +317,6 @@ bool Grid::is_better_by_leaf(int64_t threads) const {
   for (const GridLeaf &leaf : leaves) alike &= innermost_of(shape, leaf.grid_x) == row;
   if (alike || bytes() <= kNearCache) return false;
   return numblk() * kDoubleBytes <= extra_bytes(bytes(), threads);
-}
-
-int64_t extra_bytes(int64_t bytes, int64_t threads) {
-  constexpr int64_t kMostOfThread = int64_t{1} << 20;
-  constexpr int64_t kOfThread = int64_t{9} << 15;
-  return std::max(bytes / 100, threads * kMostOfThread) - threads * kOfThread;
 }
 
 bool Grid::is_thin() const {

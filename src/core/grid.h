@@ -122,10 +122,6 @@ struct Grid {
   int64_t streamed_elements() const;
 };
 
-// What a call may keep besides the data: 1 % of its bytes or 1 MiB for each thread, without what these
-// need in any case.
-int64_t extra_bytes(int64_t bytes, int64_t threads);
-
 // Where the leaves of a block or scope are read and written. `into` may be empty: in place.
 using LeafSpan = std::pmr::vector<LeafData>;
 

@@ -67,11 +67,12 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
     return;
   }
   if (values.is_deep()) {
-    return for_each_slab(call, values, kept_by_norms(values), [&](const Rect &slab) {
-      const Grid read = blocks_in(slab, values, call.memory());
-      const Grid written = blocks_in(slab, grid, call.memory());
-      hard_threshold_deep(call, written, read, entries_in(slab, given), tally);
-    });
+    return for_each_slab(
+        call, values, kept_by_norms(values), [&](const Grid &read, const Rect &slab) {
+          const GridArray own = entries_in(slab, given);
+          if (&grid == &values) return hard_threshold_deep(call, read, read, own, tally);
+          hard_threshold_deep(call, blocks_in(slab, grid, call.memory()), read, own, tally);
+        });
   }
   const Kernels &kernels = call.kernels();
   const RectThresholds how = {kernels.drop_across, kernels.drop_along, kernels.drop_rows,

@@ -20,6 +20,7 @@ class KeyArray {
 
   int64_t count() const { return count_; }
   const KeyForm &form() const { return form_; }
+  int64_t data_bytes() const { return count_ * form_.bytes(); }
   int64_t chunks() const { return (count_ + kChunk - 1) / kChunk; }
   Chunk chunk(int64_t number) const {
     const int64_t first = number * kChunk;

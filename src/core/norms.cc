@@ -239,11 +239,12 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
     return;
   }
   if (grid.is_deep()) {
-    return for_each_slab(call, grid, kept_by_norms(grid), [&](const Rect &slab) {
-      double *all = call.scratch().take<double>(slab.count());
-      norms_deep(call, blocks_in(slab, grid, call.memory()), p, all);
-      store(call.kernels(), slab, all, out, past_caches);
-    });
+    return for_each_slab(call, grid, kept_by_norms(grid),
+                         [&](const Grid &blocks, const Rect &slab) {
+                           double *all = call.scratch().take<double>(slab.count());
+                           norms_deep(call, blocks, p, all);
+                           store(call.kernels(), slab, all, out, past_caches);
+                         });
   }
   if (const auto reduction = plain_reduction(grid, p);
       reduction && grid.is_better_by_leaf(call.threads())) {

@@ -263,6 +263,15 @@ void KeyStream::tile_by(std::span<const Grid> grids) {
   }
 }
 
+int64_t KeyStream::data_bytes() const {
+  if (scores_.grids_.empty()) {
+    return scores_.scope_.numscope * count() * size_of(scores_.scores_.dtype);
+  }
+  int64_t bytes = 0;
+  for (const Grid &grid : scores_.grids_) bytes += grid.bytes();
+  return bytes;
+}
+
 void KeyStream::store(Call &call) {
   const int64_t size = form_.bytes();
   auto *stored = call.scratch().take<std::byte>(count() * size);

@@ -139,6 +139,8 @@ class KeyStream {
 
   int64_t count() const { return scores_.scope_.numblk_per_scope; }
   const KeyForm &form() const { return form_; }
+  // Of all scopes.
+  int64_t data_bytes() const;
   int64_t chunks() const { return chunks_; }
   Chunk chunk(int64_t number) const;
   static int64_t size(const Chunk &chunk) { return chunk.positions.count(); }

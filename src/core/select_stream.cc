@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/grid.h"
+#include "core/extra_memory.h"
 
 namespace spk {
 namespace {
@@ -44,7 +44,9 @@ class StreamSelector {
         histogram_(new (call.scratch().take<Histogram>(1)) Histogram) {}
 
   Cut find(int64_t k) {
+    constexpr int kGuesses = 2;  // after the first
     count(guess(k));
+    for (int i = 0; i < kGuesses && is_beside(k); ++i) count(guess_beside(k));
     if (!is_found(k)) count(narrow(k));
     return cut(k);
   }
@@ -65,16 +67,18 @@ class StreamSelector {
     int64_t above, inside;
   };
 
-  // As many keys as leave a call within its extra bytes. Sorting them out takes as much again.
+  // As many keys as leave a call within its extra memory, but for keys that are stored. Sorting them
+  // out takes as much again.
   static int64_t room_of(Call &call, const Stream &stream) {
-    constexpr int64_t kUsualCopy = int64_t{1} << 17;  // of a chunk; threads have that in any case
+    constexpr int64_t kUsualCopy = int64_t{1} << 17;  // of a chunk; part of kBytesOfThread
+    constexpr int64_t kLeast = int64_t{1} << 14;
     const int64_t size = stream.form().bytes();
     const int64_t copy = Stream::size(stream.chunk(0)) * size;
     const auto fixed = call.threads() * std::max<int64_t>(copy - kUsualCopy, 0) +
                        stream.chunks() * static_cast<int64_t>(sizeof(ChunkCounts)) +
                        static_cast<int64_t>(sizeof(Histogram));
-    const int64_t bytes = extra_bytes(stream.count() * size, call.threads()) - fixed;
-    return std::min(stream.count(), bytes / 2 / size);
+    const int64_t bytes = extra_bytes(stream.data_bytes(), call.threads()) - fixed;
+    return std::min(stream.count(), std::max(bytes / 2 / size, kLeast));
   }
   std::byte *take_keys(Scratch &scratch, int64_t count) const {
     return scratch.take<std::byte>(count * size_ + kKeySlack);
@@ -87,7 +91,11 @@ class StreamSelector {
     });
   }
 
+  Words sample();
+  uint64_t sampled(const Words &sample, int64_t rank) const;
   Bracket guess(int64_t k);
+  bool is_beside(int64_t k) const;
+  Bracket guess_beside(int64_t k);
   void count(const Bracket &bracket);
   void collect(const std::byte *keys, ChunkCounts *chunk);
   bool is_found(int64_t k) const;
@@ -111,6 +119,8 @@ class StreamSelector {
   std::byte *const buffer_;  // of as much room
   ChunkCounts *const chunks_;
   Histogram *const histogram_;
+  // Where the guess lies in the sample, which has no rank 0.
+  int64_t high_rank_ = 0, low_rank_ = 0;
   // What the last `count` found.
   Bracket bracket_;
   BracketCounts total_;
@@ -119,15 +129,11 @@ class StreamSelector {
 
 // --- guessing ---------------------------------------------------------------------------------
 
-// Two keys of a sample, to either side of where the k-th should be: as far as sampling errs at
-// worst, but not so far that what is between would not fit.
+// Some of the keys, if they are too many to be collected; none if no sample could be had. The same each
+// time.
 template <typename Stream>
-Bracket StreamSelector<Stream>::guess(int64_t k) {
-  constexpr double kDeviations = 4.0;
-  constexpr double kFill = 0.4;  // of the room, on either side
-  Bracket guess{0, rule_.top()};
+Words StreamSelector<Stream>::sample() {
   const int64_t n = stream_.count();
-  if (n <= room_) return guess;
   const int64_t rate = std::max(kSampleRate, (n + room_ - 1) / room_);
   used_ = 0;
   call_.for_each(stream_.chunks(), [&](Scratch &scratch, int64_t number) {
@@ -137,19 +143,66 @@ Bracket StreamSelector<Stream>::guess(int64_t k) {
     const int64_t first = used_.fetch_add(taken, std::memory_order_relaxed);
     if (first + taken <= room_) std::copy_n(keys, taken * size_, collected_ + first * size_);
   });
-  if (used_ > room_ || used_ == 0) return guess;
-  const Words sample{collected_, used_, rule_};
+  return {collected_, used_ <= room_ ? used_.load() : 0, rule_};
+}
+
+// The key of a rank in the sample; beyond its ends, one beyond all keys.
+template <typename Stream>
+uint64_t StreamSelector<Stream>::sampled(const Words &sample, int64_t rank) const {
+  if (rank < 1) return rule_.top();
+  if (rank > sample.count) return 0;
+  return kernels_.find_cut(sample, rank, buffer_).key;
+}
+
+// Two keys of a sample, to either side of where the k-th should be: as far as sampling errs at
+// worst, but not so far that what is between would not fit.
+template <typename Stream>
+Bracket StreamSelector<Stream>::guess(int64_t k) {
+  constexpr double kDeviations = 4.0;
+  constexpr double kFill = 0.4;  // of the room, on either side
+  const int64_t n = stream_.count();
+  if (n <= room_) return {0, rule_.top()};
+  const Words some = sample();
+  if (some.count == 0) return {0, rule_.top()};
   const double share = static_cast<double>(k) / static_cast<double>(n);
-  const auto sampled = static_cast<double>(sample.count);
-  const double rank = share * sampled;
+  const auto count = static_cast<double>(some.count);
+  const double rank = share * count;
   const double margin =
       std::min(kDeviations * std::sqrt(rank * (1.0 - share)) + 1.0,
-               kFill * static_cast<double>(room_) * sampled / static_cast<double>(n));
-  const auto high = static_cast<int64_t>(std::floor(rank - margin));
-  const auto low = static_cast<int64_t>(std::ceil(rank + margin));
-  if (high >= 1) guess.high = kernels_.find_cut(sample, high, buffer_).key;
-  if (low <= sample.count) guess.low = kernels_.find_cut(sample, low, buffer_).key;
-  return guess;
+               kFill * static_cast<double>(room_) * count / static_cast<double>(n));
+  high_rank_ = static_cast<int64_t>(std::floor(rank - margin));
+  low_rank_ = static_cast<int64_t>(std::ceil(rank + margin));
+  return {sampled(some, low_rank_), sampled(some, high_rank_)};
+}
+
+// Is the k-th outside what was guessed?
+template <typename Stream>
+bool StreamSelector<Stream>::is_beside(int64_t k) const {
+  const Place place = total_.place_of(k);
+  return place == Place::kAbove || place == Place::kBelow;
+}
+
+// The guess after one that it is beside: as many samples further on as keys are missing, which errs
+// less, because they are few; but not further than fits.
+template <typename Stream>
+Bracket StreamSelector<Stream>::guess_beside(int64_t k) {
+  constexpr double kDeviations = 4.0;
+  constexpr double kFill = 0.8;  // of the room
+  const bool is_above = total_.place_of(k) == Place::kAbove;
+  const int64_t from_low = total_.above + total_.at_high + total_.between + total_.at_low;
+  const int64_t missing = is_above ? total_.above - k : k - from_low;
+  const Words some = sample();
+  const double share = static_cast<double>(some.count) / static_cast<double>(stream_.count());
+  const double steps = static_cast<double>(missing) * share;
+  const double further = std::min(steps + kDeviations * std::sqrt(steps + 1.0),
+                                  kFill * static_cast<double>(room_) * share);
+  const auto ranks = static_cast<int64_t>(std::ceil(further));
+  if (is_above) {
+    high_rank_ -= ranks;
+    return {bracket_.high, sampled(some, high_rank_)};
+  }
+  low_rank_ += ranks;
+  return {sampled(some, low_rank_), bracket_.low};
 }
 
 // --- counting ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/dtype.h"
+#include "core/extra_memory.h"
 #include "core/tile.h"
 
 namespace spk {

@@ -1,5 +1,6 @@
-// Grids whose blocks are cut into parts keep something of each block until all parts are known. Where
-// that would be much beside the data, slabs of blocks are taken one after the other.
+// Grids whose blocks are cut into parts, or written across many, keep something of each block until all
+// parts are known. Where that would be much beside the data, slabs of blocks are taken one after the
+// other. Results do not depend on them.
 #pragma once
 
 #include "core/call.h"
@@ -7,24 +8,25 @@
 
 namespace spk {
 
-// Boxes that cover a grid; `kept` bytes are kept for each block of one. As few as leave a call within
-// 1 % of the data, or 1 MiB for each of its threads.
+// Boxes that cover a grid; `kept` bytes are kept for each block of one. They are cut as the first leaf
+// lies: large enough for the others to be read well, too.
 Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads);
 // What norms and thresholds of such a grid keep of each block.
 int64_t kept_by_norms(const Grid &grid);
 
-// The blocks of a box as a grid of their own, without the plans of its tiles; and their entries of an
-// array.
+// The blocks of a box as a grid of their own, which has no tiles; and their entries of an array.
 Grid blocks_in(const Rect &box, const Grid &grid, Memory *memory);
 GridArray entries_in(const Rect &box, const GridArray &array);
 
-// Calls each(box) for all slabs, with a frame of the call's scratch.
+// Calls each(blocks, box) for all slabs, with a frame of the call's scratch.
 template <typename Fn>
 void for_each_slab(Call &call, const Grid &grid, int64_t kept, Fn &&each) {
   const Tiling slabs = slabs_of(grid, kept, call.threads());
+  if (slabs.count() == 1) return each(grid, slabs[0]);
   for (int64_t i = 0; i < slabs.count(); ++i) {
     const Scratch::Frame frame(call.scratch());
-    each(slabs[i]);
+    const Rect slab = slabs[i];
+    each(blocks_in(slab, grid, call.memory()), slab);
   }
 }
 

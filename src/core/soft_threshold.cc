@@ -58,10 +58,10 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
     return soft_threshold_elements(call, grid, rows, thresholds, options, tally);
   }
   if (grid.is_deep()) {
-    return for_each_slab(call, grid, kept_by_norms(grid), [&](const Rect &slab) {
-      const Grid blocks = blocks_in(slab, grid, call.memory());
-      soft_threshold_deep(call, blocks, entries_in(slab, thresholds), options, tally);
-    });
+    return for_each_slab(
+        call, grid, kept_by_norms(grid), [&](const Grid &blocks, const Rect &slab) {
+          soft_threshold_deep(call, blocks, entries_in(slab, thresholds), options, tally);
+        });
   }
   const Kernels &kernels = call.kernels();
   const RectThresholds how = {kernels.shrink_across,

@@ -7,11 +7,18 @@
 
 enum { kNumel = 40 * 1024 * 1024, kMost = 1 << 20 };
 
-/* 1 to 8: column c holds c % 8 + 1 in every row. */
+/* 1 to 8. */
 static const uint16_t kWords[] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
 
+/* Columns differ without a period that what is taken together could have. */
+static uint64_t hash_of(int64_t column) {
+  return (uint64_t)column * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+}
 static int value_of(int64_t column) {
-  return (int)(column % COUNT(kWords)) + 1;
+  return (int)(hash_of(column) % COUNT(kWords)) + 1;
+}
+static bool is_gone(int64_t column) {
+  return hash_of(column) / COUNT(kWords) % 3 == 0;
 }
 
 /* --- an allocator that counts -------------------------------------------------------------- */
@@ -55,7 +62,9 @@ struct subject {
 };
 
 static void fill(struct subject *s) {
-  for (int64_t i = 0; i < kNumel; ++i) s->words[i] = kWords[i % s->columns % COUNT(kWords)];
+  for (int64_t c = 0; c < s->columns; ++c) s->words[c] = kWords[value_of(c) - 1];
+  const size_t row = (size_t)s->columns * sizeof *s->words;
+  for (int64_t r = 1; r < s->rows; ++r) memcpy(s->words + r * s->columns, s->words, row);
 }
 
 static struct subject *new_subject(int64_t rows) {
@@ -91,17 +100,23 @@ static void assert_little_memory(struct subject *s) {
   assert_true(s->bytes.peak > 0);
   assert_true(s->bytes.peak <= kMost);
   assert_ok(spk_context_trim(s->context));
-  s->bytes = (struct bytes){0, 0};
+  assert_int_equal(s->bytes.now, 0);
+  s->bytes.peak = 0;
 }
 
-/* Every third column is gone, the others are as they were. */
-static void assert_thirds_are_gone(struct subject *s) {
-  for (int64_t i = 0; i < kNumel; ++i) {
-    const int64_t column = i % s->columns;
-    const uint16_t want = column % 3 == 0 ? 0 : kWords[column % COUNT(kWords)];
-    if (s->words[i] != want) fail();
+/* Some columns are gone, the others are as they were, or halves of it. */
+static void assert_some_are_gone(struct subject *s, bool halved) {
+  const size_t row = (size_t)s->columns * sizeof *s->words;
+  for (int64_t c = 0; c < s->columns; ++c) {
+    const int exponent = halved ? 0x400 : 0;
+    const uint16_t stays = (uint16_t)(kWords[value_of(c) - 1] - exponent);
+    if (s->words[c] != (is_gone(c) ? 0 : stays)) fail();
+  }
+  for (int64_t r = 1; r < s->rows; ++r) {
+    assert_memory_equal(s->words + r * s->columns, s->words, row);
   }
   fill(s);
+  assert_little_memory(s);
 }
 
 /* --- operations ---------------------------------------------------------------------------- */
@@ -117,36 +132,75 @@ static void check_norms(struct subject *s, double p, double length) {
   assert_little_memory(s);
 }
 
-static void check_thresholds(struct subject *s) {
+static void check_counts(struct subject *s) {
+  int64_t *counts = malloc(s->columns * sizeof *counts);
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer out = array_of(s, counts, SPK_I64);
+  int64_t total = 0;
+  assert_ok(spk_block_nnz(s->context, s->block, &leaf, 1, 4.0, &out, &total));
+  int64_t want = 0;
+  for (int64_t c = 0; c < s->columns; ++c) {
+    assert_int_equal(counts[c], value_of(c) > 4 ? s->rows : 0);
+    want += counts[c];
+  }
+  assert_int_equal(total, want);
+  free(counts);
+  assert_little_memory(s);
+}
+
+/* Thresholds close to the norm of their own column. */
+static void check_hard_threshold(struct subject *s, double root) {
   double *limits = malloc(s->columns * sizeof *limits);
-  for (int64_t c = 0; c < s->columns; ++c) limits[c] = c % 3 == 0 ? INFINITY : 0.0;
+  for (int64_t c = 0; c < s->columns; ++c) {
+    limits[c] = (value_of(c) + (is_gone(c) ? 0.5 : -0.5)) * root;
+  }
   const spk_buffer leaf = leaf_of(s);
   const spk_buffer thresholds = array_of(s, limits, SPK_F64);
   assert_ok(
-      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, NULL, NULL));
-  assert_thirds_are_gone(s);
-  assert_little_memory(s);
-  assert_ok(
       spk_block_hard_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, NULL, NULL));
-  assert_thirds_are_gone(s);
-  assert_little_memory(s);
+  assert_some_are_gone(s, false);
   free(limits);
+}
+
+/* Half of the norm leaves half of a column, exactly. */
+static void check_soft_threshold(struct subject *s, double root) {
+  double *limits = malloc(s->columns * sizeof *limits);
+  for (int64_t c = 0; c < s->columns; ++c) {
+    limits[c] = value_of(c) * root / (is_gone(c) ? 1 : 2);
+  }
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer thresholds = array_of(s, limits, SPK_F64);
+  assert_ok(
+      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, &options, NULL));
+  assert_some_are_gone(s, true);
+  free(limits);
+}
+
+static void check_mask(struct subject *s) {
+  uint8_t *mask = malloc(s->columns);
+  for (int64_t c = 0; c < s->columns; ++c) mask[c] = is_gone(c);
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer given = array_of(s, mask, SPK_U8);
+  assert_ok(spk_block_apply_mask(s->context, s->block, &leaf, NULL, 1, &given));
+  assert_some_are_gone(s, false);
+  free(mask);
 }
 
 static void check_factors(struct subject *s, void *factors, int32_t dtype) {
   const spk_buffer leaf = leaf_of(s);
   const spk_buffer given = array_of(s, factors, dtype);
   assert_ok(spk_block_apply_multiplier(s->context, s->block, &leaf, NULL, 1, &given));
-  assert_thirds_are_gone(s);
-  assert_little_memory(s);
+  assert_some_are_gone(s, false);
 }
 
 static void check_multipliers(struct subject *s) {
   double *doubles = malloc(s->columns * sizeof *doubles);
   uint16_t *words = malloc(s->columns * sizeof *words);
   for (int64_t c = 0; c < s->columns; ++c) {
-    doubles[c] = c % 3 == 0 ? 0.0 : 1.0;
-    words[c] = c % 3 == 0 ? 0 : kWords[0];
+    doubles[c] = is_gone(c) ? 0.0 : 1.0;
+    words[c] = is_gone(c) ? 0 : kWords[0];
   }
   check_factors(s, doubles, SPK_F64);
   check_factors(s, words, SPK_F16);
@@ -159,7 +213,10 @@ static void check_columns(int64_t rows, double root) {
   check_norms(s, 2.0, root);
   check_norms(s, 1.0, root * root);
   check_norms(s, INFINITY, 1.0);
-  check_thresholds(s);
+  check_counts(s);
+  check_hard_threshold(s, root);
+  check_soft_threshold(s, root);
+  check_mask(s);
   check_multipliers(s);
   free_subject(s);
 }
