@@ -36,7 +36,7 @@ Rect part_of(const Rect &box, int64_t rate, uint64_t random) {
     if (extent == 1) break;
     part.extent[d] = std::max<int64_t>(extent / rate, 1);
     part.low[d] += below(random, extent - part.extent[d] + 1);
-    rate = rate * part.extent[d] / extent;
+    rate = (rate * part.extent[d] + extent - 1) / extent;  // rather too few than too many
     random = mixed(random);
   }
   return part;

@@ -67,8 +67,8 @@ class StreamSelector {
     int64_t above, inside;
   };
 
-  // As many keys as leave a call within its extra memory, but for keys that are stored. Sorting them
-  // out takes as much again.
+  // As many keys as leave a call within its extra memory, but for keys that are stored, or some
+  // thousand. Sorting them out takes as much again.
   static int64_t room_of(Call &call, const Stream &stream) {
     constexpr int64_t kUsualCopy = int64_t{1} << 17;  // of a chunk; part of kBytesOfThread
     constexpr int64_t kLeast = int64_t{1} << 14;
@@ -119,8 +119,6 @@ class StreamSelector {
   std::byte *const buffer_;  // of as much room
   ChunkCounts *const chunks_;
   Histogram *const histogram_;
-  // Where the guess lies in the sample, which has no rank 0.
-  int64_t high_rank_ = 0, low_rank_ = 0;
   // What the last `count` found.
   Bracket bracket_;
   BracketCounts total_;
@@ -146,7 +144,7 @@ Words StreamSelector<Stream>::sample() {
   return {collected_, used_ <= room_ ? used_.load() : 0, rule_};
 }
 
-// The key of a rank in the sample; beyond its ends, one beyond all keys.
+// The key of a rank in the sample; beyond its ends, 0 or what lies above all keys.
 template <typename Stream>
 uint64_t StreamSelector<Stream>::sampled(const Words &sample, int64_t rank) const {
   if (rank < 1) return rule_.top();
@@ -170,9 +168,9 @@ Bracket StreamSelector<Stream>::guess(int64_t k) {
   const double margin =
       std::min(kDeviations * std::sqrt(rank * (1.0 - share)) + 1.0,
                kFill * static_cast<double>(room_) * count / static_cast<double>(n));
-  high_rank_ = static_cast<int64_t>(std::floor(rank - margin));
-  low_rank_ = static_cast<int64_t>(std::ceil(rank + margin));
-  return {sampled(some, low_rank_), sampled(some, high_rank_)};
+  const auto high = static_cast<int64_t>(std::floor(rank - margin));
+  const auto low = static_cast<int64_t>(std::ceil(rank + margin));
+  return {sampled(some, low), sampled(some, high)};
 }
 
 // Is the k-th outside what was guessed?
@@ -182,27 +180,25 @@ bool StreamSelector<Stream>::is_beside(int64_t k) const {
   return place == Place::kAbove || place == Place::kBelow;
 }
 
-// The guess after one that it is beside: as many samples further on as keys are missing, which errs
-// less, because they are few; but not further than fits.
+// The guess after one that the k-th is beside: from the near end of that as far in the sample as the
+// keys between make of it, and as sampling errs, which is less, because they are few; but not further
+// than fits.
 template <typename Stream>
 Bracket StreamSelector<Stream>::guess_beside(int64_t k) {
   constexpr double kDeviations = 4.0;
   constexpr double kFill = 0.8;  // of the room
   const bool is_above = total_.place_of(k) == Place::kAbove;
   const int64_t from_low = total_.above + total_.at_high + total_.between + total_.at_low;
-  const int64_t missing = is_above ? total_.above - k : k - from_low;
+  const int64_t keys = is_above ? total_.above - k : k - from_low;
   const Words some = sample();
   const double share = static_cast<double>(some.count) / static_cast<double>(stream_.count());
-  const double steps = static_cast<double>(missing) * share;
-  const double further = std::min(steps + kDeviations * std::sqrt(steps + 1.0),
-                                  kFill * static_cast<double>(room_) * share);
-  const auto ranks = static_cast<int64_t>(std::ceil(further));
-  if (is_above) {
-    high_rank_ -= ranks;
-    return {bracket_.high, sampled(some, high_rank_)};
-  }
-  low_rank_ += ranks;
-  return {sampled(some, low_rank_), bracket_.low};
+  const double steps = static_cast<double>(keys) * share;
+  const auto ranks = static_cast<int64_t>(std::ceil(std::min(
+      steps + kDeviations * std::sqrt(steps + 1.0), kFill * static_cast<double>(room_) * share)));
+  const uint64_t end = is_above ? bracket_.high : bracket_.low;
+  const BracketCounts at_end = kernels_.count(some, {end, end}, nullptr);
+  if (is_above) return {end, sampled(some, at_end.above + 1 - ranks)};
+  return {sampled(some, at_end.above + at_end.at_high + ranks), end};
 }
 
 // --- counting ---------------------------------------------------------------------------------

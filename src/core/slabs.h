@@ -18,10 +18,11 @@ int64_t kept_by_norms(const Grid &grid);
 Grid blocks_in(const Rect &box, const Grid &grid, Memory *memory);
 GridArray entries_in(const Rect &box, const GridArray &array);
 
-// Calls each(blocks, box) for all slabs, with a frame of the call's scratch.
+// Calls each(blocks, box) for all slabs, and gives back what that takes of the call's scratch.
 template <typename Fn>
 void for_each_slab(Call &call, const Grid &grid, int64_t kept, Fn &&each) {
   const Tiling slabs = slabs_of(grid, kept, call.threads());
+  const Scratch::Frame of_call(call.scratch());
   if (slabs.count() == 1) return each(grid, slabs[0]);
   for (int64_t i = 0; i < slabs.count(); ++i) {
     const Scratch::Frame frame(call.scratch());

@@ -246,6 +246,9 @@ static char *pruned(const struct subject *s, const uint8_t *keep, const char *be
   return want;
 }
 
+/* NULL is the default: the more threads, the more is collected, and the less is sampled. */
+static spk_context *context;
+
 static void check_keep_top(const struct subject *s, const struct order *orders, int64_t k,
                            int32_t ties, bool elsewhere) {
   const spk_select_options options = {.struct_size = sizeof options, .ties = ties};
@@ -259,8 +262,8 @@ static void check_keep_top(const struct subject *s, const struct order *orders, 
   const spk_buffer leaf = buffer_of(s, s->data);
   const spk_buffer into = buffer_of(s, s->into);
   spk_report report = no_report();
-  assert_ok(spk_scope_keep_top(NULL, s->scope, &leaf, elsewhere ? &into : NULL, 1, &k, 1, &options,
-                               &report));
+  assert_ok(spk_scope_keep_top(context, s->scope, &leaf, elsewhere ? &into : NULL, 1, &k, 1,
+                               &options, &report));
   assert_report(&report, &want);
   assert_memory_equal(result, expected, s->bytes);
   if (elsewhere) assert_memory_equal(s->data, s->original, s->bytes);
@@ -427,6 +430,7 @@ static void a_tensor_that_is_sampled(void **state) {
 static void a_tensor_of_which_samples_mislead(void **state) {
   (void)state;
   const int64_t n = 1200000;
+  context = context_with(SPK_EXECUTOR_SERIAL, 1);
   for (int64_t i = 0; i < COUNT(dtypes); ++i) {
     struct subject s = new_subject(dtypes[i], (struct shape){1, {n}, {1}, 0, n, {n}});
     fill(s.original, s.dtype, kStretches, n);
@@ -438,6 +442,8 @@ static void a_tensor_of_which_samples_mislead(void **state) {
     free(orders);
     free_subject(&s);
   }
+  spk_context_release(context);
+  context = NULL;
 }
 static void a_permuted_tensor(void **state) {
   (void)state;
