@@ -127,8 +127,8 @@ class StreamSelector {
 
 // --- guessing ---------------------------------------------------------------------------------
 
-// Some of the keys, if they are too many to be collected; none if no sample could be had. The same each
-// time.
+// Some of the keys, if they are too many to be collected; none if no sample could be had. The same
+// each time.
 template <typename Stream>
 Words StreamSelector<Stream>::sample() {
   const int64_t n = stream_.count();
@@ -180,9 +180,9 @@ bool StreamSelector<Stream>::is_beside(int64_t k) const {
   return place == Place::kAbove || place == Place::kBelow;
 }
 
-// The guess after one that the k-th is beside: from the near end of that as far in the sample as the
-// keys between make of it, and as sampling errs, which is less, because they are few; but not further
-// than fits.
+// The guess after one that the k-th is beside: from the near end of that as far in the sample as
+// the keys between make of it, and as sampling errs, which is less, because they are few; but not
+// further than fits.
 template <typename Stream>
 Bracket StreamSelector<Stream>::guess_beside(int64_t k) {
   constexpr double kDeviations = 4.0;

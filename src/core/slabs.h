@@ -1,6 +1,6 @@
-// Grids whose blocks are cut into parts, or written across many, keep something of each block until all
-// parts are known. Where that would be much beside the data, slabs of blocks are taken one after the
-// other. Results do not depend on them.
+// Grids whose blocks are cut into parts, or written across many, keep something of each block until
+// all parts are known. Where that would be much beside the data, slabs of blocks are taken one after
+// the other. Results do not depend on them.
 #pragma once
 
 #include "core/call.h"
@@ -8,8 +8,8 @@
 
 namespace spk {
 
-// Boxes that cover a grid; `kept` bytes are kept for each block of one. They are cut as the first leaf
-// lies: large enough for the others to be read well, too.
+// Boxes that cover a grid; `kept` bytes are kept for each block of one. They are cut as the first
+// leaf lies: large enough for the others to be read well, too.
 Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads);
 // What norms and thresholds of such a grid keep of each block.
 int64_t kept_by_norms(const Grid &grid);

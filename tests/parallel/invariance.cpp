@@ -72,7 +72,7 @@ void threads_and_executors(void **) {
       continue;
     }
     // Serial is one thread, whatever it is told; one thread of any other executor is as serial. With
-    // two, another rounding mode is tried below.
+    // two, other rounding modes are tried below.
     const bool serial = executor == SPK_EXECUTOR_SERIAL;
     for (int32_t threads : serial ? std::vector{8} : std::vector{3, 8}) {
       char how[64];
@@ -101,7 +101,9 @@ void instruction_sets(void **) {
 // The host may have set any rounding mode; calls work as ever, and leave it.
 void floating_point_mode(void **) {
   reference();
-  assert_same(reference(), run(SPK_EXECUTOR_DEFAULT, 2, FE_UPWARD), "another rounding mode");
+  for (int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    assert_same(reference(), run(SPK_EXECUTOR_DEFAULT, 2, mode), "another rounding mode");
+  }
 }
 
 }  // namespace

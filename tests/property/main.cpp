@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kDtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
 constexpr const char *kClassNames[] = {"contiguous", "strided", "permuted", "negative", "coupled"};
-constexpr int64_t kDefaultCases = 1000000;
+constexpr int64_t kDefaultCases = 1200000;
 constexpr uint64_t kDefaultSeed = 20240229;
 constexpr int64_t kMostFailures = 10;
 // One case in so many is large.

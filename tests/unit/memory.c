@@ -1,6 +1,6 @@
 /* What calls need besides the data: at most 1 % of it, or 1 MiB a thread. Columns of 16-bit numbers
- * have the fewest bytes for what is kept of each block; the sizes are such that all of it at once would
- * be too much. Selection among all elements keeps those near the cut. */
+ * have the fewest bytes for what is kept of each block; the sizes are such that all of it at once
+ * would be too much. Selection among all elements keeps those near the cut. */
 #include <stdlib.h>
 
 #include "support.h"
