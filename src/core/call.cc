@@ -1,6 +1,7 @@
 #include "core/call.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 
@@ -9,32 +10,82 @@
 namespace spk {
 namespace {
 
-// A loop under way: lanes pull the next few indices until none is left.
+// Indices that one lane begins with. On a cache line of their own: other lanes look at them only when
+// they have done theirs.
+struct alignas(64) Share {
+  std::atomic<int64_t> next;
+  int64_t end;
+  int64_t mirror;  // of index i is mirror - i
+};
+
+// A loop under way. Lanes pull the next few indices until none is left, first of their own shares: a
+// thread that begins with the same part of every loop finds the data in its caches, of the last
+// loop or the last call.
 struct Loop {
+  static constexpr int64_t kMostShares = 64;
+
   Context *context;
   void *body;
   void (*task)(void *body, Scratch &scratch, int64_t index);
-  std::atomic<int64_t> next;
-  int64_t end;
-  int64_t batch;  // indices pulled at once
+  Order order;
+  int64_t batch;    // indices pulled at once
+  int64_t shares;   // of share[]
+  uint32_t caller;  // number of the thread whose call this is
+  std::array<Share, kMostShares> share{};
   std::atomic<bool> failed{false};
-  std::exception_ptr failure;
+  std::exception_ptr failure{};
+
+  void share_out(int64_t begin, int64_t end) {
+    for (int64_t s = 0; s < shares; ++s) {
+      const int64_t first = begin + (end - begin) * s / shares;
+      const int64_t beyond = begin + (end - begin) * (s + 1) / shares;
+      share[static_cast<size_t>(s)].next.store(first, std::memory_order_relaxed);
+      share[static_cast<size_t>(s)].end = beyond;
+      share[static_cast<size_t>(s)].mirror = first + beyond - 1;
+    }
+  }
+
+  bool is_done() const {
+    return std::all_of(share.begin(), share.begin() + shares, [](const Share &of_lane) {
+      return of_lane.next.load(std::memory_order_relaxed) >= of_lane.end;
+    });
+  }
 
   void fail_with(std::exception_ptr error) {
     if (!failed.exchange(true)) failure = std::move(error);
-    next.store(end, std::memory_order_relaxed);
+    for (Share &left : share) left.next.store(left.end, std::memory_order_relaxed);
   }
 };
 
-void run_lane(Loop &loop, Scratch &scratch) {
-  for (;;) {
-    const int64_t begin = loop.next.fetch_add(loop.batch, std::memory_order_relaxed);
-    if (begin >= loop.end) return;
-    const int64_t end = std::min(begin + loop.batch, loop.end);
+void run_share(const Loop &loop, Scratch &scratch, Share *share) {
+  while (share->next.load(std::memory_order_relaxed) < share->end) {
+    const int64_t begin = share->next.fetch_add(loop.batch, std::memory_order_relaxed);
+    const int64_t end = std::min(begin + loop.batch, share->end);
     for (int64_t index = begin; index < end; ++index) {
       const Scratch::Frame frame(scratch);
-      loop.task(loop.body, scratch, index);
+      loop.task(loop.body, scratch, loop.order == Order::kForwards ? index : share->mirror - index);
     }
+  }
+}
+
+// Threads that have run loops, in the order in which they came.
+uint32_t thread_number() {
+  static std::atomic<uint32_t> numbers{0};
+  thread_local const uint32_t number = numbers.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+// The share that this thread begins with: the first in its own calls, in others' always the same of
+// the rest.
+int64_t first_share(const Loop &loop) {
+  const uint32_t number = thread_number();
+  return number == loop.caller ? 0 : 1 + number % (loop.shares - 1);
+}
+
+void run_lane(Loop &loop, Scratch &scratch) {
+  const int64_t first = first_share(loop);
+  for (int64_t s = 0; s < loop.shares; ++s) {
+    run_share(loop, scratch, &loop.share[static_cast<size_t>((first + s) % loop.shares)]);
   }
 }
 
@@ -94,32 +145,49 @@ int32_t Call::threads() const {
   return std::max(1, std::min(context_.threads, limit));
 }
 
-void Call::run(int64_t count, int64_t group, void *body, Task task) {
-  if (!context_.progress) {
-    run_range(0, count, body, task);
-    return;
-  }
+void Call::run(const Indices &all, int64_t group, void *body, Task task) {
+  if (!context_.progress) return run_range(all, body, task);
   // Progress is reported, and cancellation heard, on this thread between batches.
   const int64_t batch = group * std::max<int64_t>(1, 16 * int64_t{context_.threads} / group);
-  for (int64_t begin = 0; begin < count; begin += batch) {
-    report_progress(begin, count);
-    run_range(begin, std::min(begin + batch, count), body, task);
+  const int64_t count = all.end;
+  for (int64_t done = 0; done < count; done += batch) {
+    report_progress(done, count);
+    const int64_t next = std::min(done + batch, count);
+    if (all.order == Order::kForwards) {
+      run_range({done, next, all.order}, body, task);
+    } else {
+      run_range({count - next, count - done, all.order}, body, task);
+    }
   }
   ++loop_;
 }
 
-void Call::run_range(int64_t begin, int64_t end, void *body, Task task) {
-  const int64_t lanes = end - begin > 1 ? std::min<int64_t>(threads(), end - begin) : 1;
+// On this thread.
+void Call::run_alone(const Indices &range, void *body, Task task) {
+  const int64_t mirror = range.begin + range.end - 1;
+  for (int64_t index = range.begin; index < range.end; ++index) {
+    const Scratch::Frame frame(*scratch_);
+    task(body, *scratch_, range.order == Order::kForwards ? index : mirror - index);
+  }
+}
+
+void Call::run_range(const Indices &range, void *body, Task task) {
+  const int64_t count = range.end - range.begin;
+  const int64_t lanes = count > 1 ? std::min<int64_t>(threads(), count) : 1;
+  if (lanes == 1) return run_alone(range, body, task);
   // Neighbours are near in memory: a lane that takes several reads longer runs. Few enough are
   // taken for the lanes to end together.
   constexpr int64_t kBatch = 16;
   constexpr int64_t kShares = 8;
-  const int64_t batch = std::clamp<int64_t>((end - begin) / (lanes * kShares), 1, kBatch);
-  Loop loop{&context_, body, task, begin, end, batch, {}, {}};
-  if (lanes == 1) {
-    run_lane(loop, *scratch_);
-    return;
-  }
+  const int64_t batch = std::clamp<int64_t>(count / (lanes * kShares), 1, kBatch);
+  Loop loop{.context = &context_,
+            .body = body,
+            .task = task,
+            .order = range.order,
+            .batch = batch,
+            .shares = std::min(lanes, Loop::kMostShares),
+            .caller = thread_number()};
+  loop.share_out(range.begin, range.end);
   int32_t refusal = 0;
   try {
     const HostMode mode;
@@ -128,7 +196,7 @@ void Call::run_range(int64_t begin, int64_t end, void *body, Task task) {
     // The runtime could not have a thread: this one does what is left.
     lane_task(&loop, 0);
   }
-  if (refusal == 0 && loop.next.load(std::memory_order_relaxed) < loop.end) lane_task(&loop, 0);
+  if (refusal == 0 && !loop.is_done()) lane_task(&loop, 0);
   if (loop.failure) std::rethrow_exception(loop.failure);
   if (refusal != 0) {
     fail(SPK_INTERNAL, "host executor: parallel_for returned ", refusal, ", expected 0");

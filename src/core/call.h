@@ -13,6 +13,10 @@
 
 namespace spk {
 
+// Of a loop's indices. Backwards, a loop over the same data as the last one begins with what that one
+// has left in the caches.
+enum class Order { kForwards, kBackwards };
+
 class Call {
  public:
   // NULL is the process default. Refuses a context that one of its own callbacks is using.
@@ -33,13 +37,14 @@ class Call {
   // How many loops the call will run, for the progress callback's share of work.
   void expect_loops(int loops) { loops_ = loops; }
 
-  // Calls fn(Scratch &, index) for each index in [0, count), in parallel, in any order; each call
-  // has an empty frame of its thread's scratch. Indices are cancelled in groups: `group`
-  // consecutive ones are all done or all left.
+  // Calls fn(Scratch &, index) for each index in [0, count), in parallel; each call has an empty frame
+  // of its thread's scratch. Each thread begins with a part of them, in the same place in every
+  // loop, and helps others when it is done. Indices are cancelled in groups: `group` consecutive
+  // ones, of which count is a multiple, are all done or all left.
   template <typename Fn>
-  void for_each(int64_t count, Fn &&fn, int64_t group = 1) {
+  void for_each(int64_t count, Fn &&fn, int64_t group = 1, Order order = Order::kForwards) {
     using Body = std::remove_reference_t<Fn>;
-    run(count, group, const_cast<std::remove_const_t<Body> *>(&fn),
+    run({0, count, order}, group, const_cast<std::remove_const_t<Body> *>(&fn),
         [](void *body, Scratch &scratch, int64_t index) {
           (*static_cast<Body *>(body))(scratch, index);
         });
@@ -54,6 +59,10 @@ class Call {
 
  private:
   using Task = void (*)(void *body, Scratch &scratch, int64_t index);
+  struct Indices {
+    int64_t begin, end;
+    Order order;
+  };
 
   class CallbackScope {
    public:
@@ -67,8 +76,9 @@ class Call {
     friend class Call;
   };
 
-  void run(int64_t count, int64_t group, void *body, Task task);
-  void run_range(int64_t begin, int64_t end, void *body, Task task);
+  void run(const Indices &all, int64_t group, void *body, Task task);
+  void run_range(const Indices &range, void *body, Task task);
+  void run_alone(const Indices &range, void *body, Task task);
   void report_progress(int64_t done, int64_t count);
 
   Context &context_;

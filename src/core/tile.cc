@@ -614,8 +614,7 @@ LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, in
 }
 
 // Calls write(scratch, piece) for all pieces of a grid, in parallel. Every box is one group of the
-// loop, so that a cancelled call leaves no block half done. Backwards: the last cache may still hold
-// the end of what norms have read.
+// loop, so that a cancelled call leaves no block half done. Backwards: norms have read them before.
 template <typename Fn>
 void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
   const Tiling boxes = written_boxes(grid);
@@ -623,23 +622,28 @@ void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
   for (const GridLeaf &leaf : grid.leaves) pieces += LeafPieces(leaf, boxes.extent()).count();
   call.for_each(
       boxes.count() * pieces,
-      [&](Scratch &scratch, int64_t from_end) {
-        const int64_t i = boxes.count() * pieces - 1 - from_end;
+      [&](Scratch &scratch, int64_t i) {
         const LeafPiece piece = piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
         if (piece.blocks.count() > 0) write(scratch, piece);
       },
-      pieces);
+      pieces, Order::kBackwards);
+}
+
+// How far ahead a piece is asked for: rows that follow each other, or are but one, are a stream.
+int64_t ahead_of(const WritePlan &plan) {
+  constexpr int64_t kRowsAhead = 4;
+  const bool is_stream = plan[1].extent == 1 || plan[1].step[0] == plan[0].extent * plan[0].step[0];
+  return is_stream ? kFar : kRowsAhead * plan[1].step[0];
 }
 
 template <typename Factor>
 void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
-  constexpr int64_t kRowsAhead = 4;
   const Extents local = grid.shape.row_major();
   for_each_piece(call, grid, [&](Scratch &scratch, const LeafPiece &piece) {
     const auto &[leaf, blocks, strip] = piece;
     const WritePlan plan = plan_writing(leaf, blocks.extent, local, strip);
     ScaleArgs of_piece = args;
-    of_piece.soon = kRowsAhead * plan[1].step[0];
+    of_piece.soon = ahead_of(plan);
     apply_leaf(call.kernels(), scratch, leaf, plan, of_piece,
                leaf.x + dot(blocks.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
                leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y),

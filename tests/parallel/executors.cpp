@@ -4,11 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #ifdef TEST_WITH_OPENMP
@@ -27,7 +29,8 @@ extern "C" {
 
 namespace {
 
-constexpr int64_t kSize = 1 << 20;  // many tiles of work
+constexpr int64_t kSize = 1 << 20;       // many tiles of work
+constexpr int64_t kLargeSize = 1 << 22;  // more than a hundred
 
 spk_context *make_context(int32_t executor, int32_t threads) {
   spk_context_options options = {};
@@ -59,6 +62,30 @@ bool prunes_rightly(spk_context *context) {
   return right;
 }
 
+// Doubles a vector of ones, in blocks of so many; true if each has been visited once.
+bool doubles_once(spk_context *context, int64_t block_size) {
+  std::vector<float> weights(static_cast<size_t>(kLargeSize), 1.0F);
+  std::vector<float> multipliers(static_cast<size_t>(kLargeSize / block_size), 2.0F);
+  spk_view *view = nullptr;
+  spk_block *block = nullptr;
+  if (spk_view_create(SPK_F32, 1, &kLargeSize, nullptr, 0, &view) != SPK_OK) return false;
+  bool right = spk_block_create(view, 1, &block_size, nullptr, &block) == SPK_OK;
+  const spk_buffer buffer = {weights.data(), kLargeSize, SPK_F32, SPK_LAYOUT_VIEW, nullptr};
+  const spk_buffer factors = {multipliers.data(), kLargeSize / block_size, SPK_F32,
+                              SPK_LAYOUT_CONTIGUOUS, nullptr};
+  right =
+      right && spk_block_apply_multiplier(context, block, &buffer, nullptr, 1, &factors) == SPK_OK;
+  spk_block_release(block);
+  spk_view_release(view);
+  return right &&
+         std::all_of(weights.begin(), weights.end(), [](float weight) { return weight == 2.0F; });
+}
+
+// Of blocks that are small, and of one that is cut into parts.
+bool visits_each_once(spk_context *context) {
+  return doubles_once(context, 64) && doubles_once(context, kLargeSize);
+}
+
 void every_executor_works(void **) {
   for (int32_t executor :
        {SPK_EXECUTOR_DEFAULT, SPK_EXECUTOR_SERIAL, SPK_EXECUTOR_TBB, SPK_EXECUTOR_OPENMP}) {
@@ -66,9 +93,17 @@ void every_executor_works(void **) {
     spk_context *context = make_context(executor, 3);
     assert_int_equal(spk_context_threads(context), 3);
     assert_true(prunes_rightly(context));
+    assert_true(visits_each_once(context));
     spk_context_release(context);
   }
   assert_true(prunes_rightly(nullptr));
+}
+
+void one_thread_works(void **) {
+  spk_context *context = make_context(SPK_EXECUTOR_SERIAL, 1);
+  assert_true(prunes_rightly(context));
+  assert_true(visits_each_once(context));
+  spk_context_release(context);
 }
 
 void an_executor_that_is_not_built_in_is_refused(void **) {
@@ -124,8 +159,10 @@ int32_t pool_parallel_for(void *user, int64_t count, spk_task_fn task, void *dat
   return pool->answer;
 }
 
-spk_context *make_host_context(HostPool *pool) {
-  const spk_host_executor host = {sizeof host, pool, pool_concurrency, pool_parallel_for};
+spk_context *make_host_context(HostPool *pool,
+                               int32_t (*parallel_for)(void *, int64_t, spk_task_fn,
+                                                       void *) = pool_parallel_for) {
+  const spk_host_executor host = {sizeof host, pool, pool_concurrency, parallel_for};
   spk_context_options options = {};
   options.struct_size = sizeof options;
   options.executor = SPK_EXECUTOR_HOST;
@@ -162,7 +199,37 @@ void a_hosts_pool_that_skips_tasks_does_no_harm(void **) {
   pool.skipped = 4;
   spk_context *context = make_host_context(&pool);
   assert_true(prunes_rightly(context));
+  assert_true(visits_each_once(context));
   spk_context_release(context);
+}
+
+// Threads that never ran a task before, each of which runs some of many.
+int32_t short_lived_parallel_for(void *user, int64_t count, spk_task_fn task, void *data) {
+  constexpr int64_t kThreads = 5;
+  auto *pool = static_cast<HostPool *>(user);
+  ++pool->calls;
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([=] {
+      for (int64_t i = t; i < count; i += kThreads) task(data, i);
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  return 0;
+}
+
+void a_hosts_pool_of_many_threads_that_come_and_go_does_the_work(void **) {
+  HostPool pool;
+  for (const int32_t concurrency : {2, 3, 100}) {
+    pool.concurrency = concurrency;
+    spk_context *context = make_host_context(&pool, short_lived_parallel_for);
+    assert_int_equal(spk_context_threads(context), concurrency);
+    for (int call = 0; call < 3; ++call) {
+      assert_true(prunes_rightly(context));
+      assert_true(visits_each_once(context));
+    }
+    spk_context_release(context);
+  }
 }
 
 void a_hosts_pool_that_fails_ends_the_call(void **) {
@@ -247,11 +314,13 @@ void a_forked_child_works(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_executor_works),
+      cmocka_unit_test(one_thread_works),
       cmocka_unit_test(an_executor_that_is_not_built_in_is_refused),
       cmocka_unit_test(default_threads_are_the_affinity_mask_or_fewer),
       cmocka_unit_test(a_hosts_pool_does_the_work),
       cmocka_unit_test(a_hosts_pool_runs_in_the_mode_of_the_host),
       cmocka_unit_test(a_hosts_pool_that_skips_tasks_does_no_harm),
+      cmocka_unit_test(a_hosts_pool_of_many_threads_that_come_and_go_does_the_work),
       cmocka_unit_test(a_hosts_pool_that_fails_ends_the_call),
 #ifdef TEST_WITH_OPENMP
       cmocka_unit_test(inside_an_openmp_region),
