@@ -10,16 +10,16 @@
 namespace spk {
 namespace {
 
-// Indices that one lane begins with. On a cache line of their own: other lanes look at them only when
-// they have done theirs.
+// Indices that one lane begins with. On a cache line of their own: other lanes look at them only
+// when they have done theirs.
 struct alignas(64) Share {
   std::atomic<int64_t> next;
   int64_t end;
   int64_t mirror;  // of index i is mirror - i
 };
 
-// A loop under way. Lanes pull the next few indices until none is left, first of their own shares: a
-// thread that begins with the same part of every loop finds the data in its caches, of the last
+// A loop under way. Lanes pull the next few indices until none is left, first of their own shares:
+// a thread that begins with the same part of every loop finds the data in its caches, of the last
 // loop or the last call.
 struct Loop {
   static constexpr int64_t kMostShares = 64;
@@ -134,19 +134,26 @@ Call::Call(Context *context)
   memory_.use(scratch_);
 }
 
+Call::Call(const Call &of, Scratch &scratch)
+    : context_(of.context_),
+      kernels_(of.kernels_),
+      scratch_(&scratch),
+      memory_(&scratch),
+      is_part_(true) {}
+
 Call::~Call() {
-  context_.call_scratch.release(scratch_);
+  if (!is_part_) context_.call_scratch.release(scratch_);
 }
 
 int32_t Call::threads() const {
-  if (context_.threads <= 1 || is_forked_child()) return 1;
+  if (is_part_ || context_.threads <= 1 || is_forked_child()) return 1;
   const HostMode mode;
   const int32_t limit = context_.executor.concurrency(context_.executor.user);
   return std::max(1, std::min(context_.threads, limit));
 }
 
 void Call::run(const Indices &all, int64_t group, void *body, Task task) {
-  if (!context_.progress) return run_range(all, body, task);
+  if (is_part_ || !context_.progress) return run_range(all, body, task);
   // Progress is reported, and cancellation heard, on this thread between batches.
   const int64_t batch = group * std::max<int64_t>(1, 16 * int64_t{context_.threads} / group);
   const int64_t count = all.end;

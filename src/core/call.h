@@ -13,14 +13,17 @@
 
 namespace spk {
 
-// Of a loop's indices. Backwards, a loop over the same data as the last one begins with what that one
-// has left in the caches.
+// Of a loop's indices. Backwards, a loop over the same data as the last one begins with what that
+// one has left in the caches.
 enum class Order { kForwards, kBackwards };
 
 class Call {
  public:
   // NULL is the process default. Refuses a context that one of its own callbacks is using.
   explicit Call(Context *context);
+  // A part of a call, of one task of its loops: its own loops run on this thread, with the task's
+  // scratch, and are not reported.
+  Call(const Call &of, Scratch &scratch);
   ~Call();
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
@@ -37,10 +40,10 @@ class Call {
   // How many loops the call will run, for the progress callback's share of work.
   void expect_loops(int loops) { loops_ = loops; }
 
-  // Calls fn(Scratch &, index) for each index in [0, count), in parallel; each call has an empty frame
-  // of its thread's scratch. Each thread begins with a part of them, in the same place in every
-  // loop, and helps others when it is done. Indices are cancelled in groups: `group` consecutive
-  // ones, of which count is a multiple, are all done or all left.
+  // Calls fn(Scratch &, index) for each index in [0, count), in parallel; each call has an empty
+  // frame of its thread's scratch. A thread begins with the same part of every loop, and then helps
+  // others. Indices are cancelled in groups: `group` consecutive ones, of which `count` is a
+  // multiple, are all done or all left.
   template <typename Fn>
   void for_each(int64_t count, Fn &&fn, int64_t group = 1, Order order = Order::kForwards) {
     using Body = std::remove_reference_t<Fn>;
@@ -85,6 +88,7 @@ class Call {
   const Kernels &kernels_;
   Scratch *scratch_;
   ScratchMemory memory_;
+  bool is_part_ = false;
   int loops_ = 1;
   int loop_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "core/soft_threshold.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "core/elements.h"
@@ -35,6 +36,28 @@ void soft_threshold_deep(Call &call, const Grid &grid, const GridArray &threshol
   scale_all(call, grid, factor);
 }
 
+// Do blocks stay in the caches of a processor, and are there enough to keep threads busy with one
+// each? Short rows are read across blocks.
+bool is_done_by_block(const Grid &grid, int64_t threads) {
+  constexpr int64_t kCached = int64_t{4} << 20;
+  constexpr int64_t kBlocksOfThread = 4;
+  return grid.numblk() >= kBlocksOfThread * threads && grid.bytes() <= kCached * grid.numblk() &&
+         std::all_of(grid.leaves.begin(), grid.leaves.end(),
+                     [](const GridLeaf &leaf) { return leaf.has_long_rows(); });
+}
+
+// Blocks that are cut into parts, each on one thread, which rescales it before it leaves the
+// caches.
+void soft_threshold_by_block(Call &call, const Grid &grid, const GridArray &thresholds,
+                             const SoftOptions &options, Tally *tally) {
+  const Tiling blocks(grid.shape, grid.leaves[0].grid_x, 1, 1, Extents(grid.shape.size(), 1));
+  call.for_each(blocks.count(), [&](Scratch &scratch, int64_t i) {
+    Call part(call, scratch);
+    soft_threshold_deep(part, blocks_in(blocks[i], grid, part.memory()),
+                        entries_in(blocks[i], thresholds), options, tally);
+  });
+}
+
 // Returns how many blocks stay alive.
 int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid,
                             const Rect &rect, const RectThresholds &how) {
@@ -58,6 +81,9 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
     return soft_threshold_elements(call, grid, rows, thresholds, options, tally);
   }
   if (grid.is_deep()) {
+    if (is_done_by_block(grid, call.threads())) {
+      return soft_threshold_by_block(call, grid, thresholds, options, tally);
+    }
     return for_each_slab(
         call, grid, kept_by_norms(grid), [&](const Grid &blocks, const Rect &slab) {
           soft_threshold_deep(call, blocks, entries_in(slab, thresholds), options, tally);

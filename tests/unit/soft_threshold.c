@@ -1,5 +1,6 @@
 /* Soft thresholding, Euclidean and conditioned, of blocks and of scopes. */
 #include <float.h>
+#include <stdlib.h>
 
 #include "support.h"
 
@@ -343,6 +344,74 @@ static void large_blocks_shrink(void **state) {
   for (int i = 0; i < 70000; ++i) assert_f32(x + i, i % 2 ? 0.5f : -0.5f);
 }
 
+/* A matrix of 4 x 4 blocks of 512 x 512. Elements of one are 1, 2 or 4, so that its norm is 512 times
+ * as much; thresholds are 512 times 1 or 2. */
+enum { kSide = 512, kAcross = 4, kRow = kAcross * kSide, kLargeBlocks = kAcross * kAcross };
+
+static float sign_at(int r, int c) {
+  return (r + c) % 2 ? -1.0f : 1.0f;
+}
+static int value_of_block(int b) {
+  return 1 << b % 3;
+}
+static int cut_of_block(int b) {
+  return 1 + b / 5 % 2;
+}
+static float left_of_block(int b) {
+  return fmaxf((float)(value_of_block(b) - cut_of_block(b)), 0);
+}
+
+static void fill_blocks(float *x) {
+  for (int r = 0; r < kRow; ++r) {
+    for (int c = 0; c < kRow; ++c) {
+      const int b = r / kSide * kAcross + c / kSide;
+      x[r * kRow + c] = sign_at(r, c) * (float)value_of_block(b);
+    }
+  }
+}
+
+static void assert_blocks_shrunk(const float *x) {
+  for (int r = 0; r < kRow; ++r) {
+    for (int c = 0; c < kRow; ++c) {
+      const int b = r / kSide * kAcross + c / kSide;
+      if (x[r * kRow + c] != sign_at(r, c) * left_of_block(b)) fail();
+    }
+  }
+}
+
+/* By threads that have several blocks each, and by more. */
+static void many_large_blocks_shrink_by_their_own_thresholds(void **state) {
+  (void)state;
+  const spk_soft_options options = without_eps();
+  float *x = malloc(sizeof(float) * kRow * kRow);
+  float *y = malloc(sizeof(float) * kRow * kRow);
+  const spk_buffer leaf = {x, kRow * kRow, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {y, kRow * kRow, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  float thresholds[kLargeBlocks];
+  int alive = 0;
+  for (int b = 0; b < kLargeBlocks; ++b) {
+    thresholds[b] = (float)(kSide * cut_of_block(b));
+    alive += left_of_block(b) > 0;
+  }
+  spk_block *block = blocks_of(SPK_F32, "(2048,2048)", DIMS(kSide, kSide));
+  for (int threads = 1; threads <= 5; threads += 2) {
+    const spk_context_options of_context = {.struct_size = sizeof of_context, .threads = threads};
+    spk_context *context = NULL;
+    assert_ok(spk_context_create(&of_context, &context));
+    fill_blocks(x);
+    spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+    const bool elsewhere = threads == 1;
+    assert_ok(spk_block_soft_threshold(context, block, &leaf, elsewhere ? &into : NULL, 1,
+                                       &F32(thresholds), &options, &report));
+    assert_blocks_shrunk(elsewhere ? y : x);
+    assert_i64(&report.total, kLargeBlocks, -1, alive, 0, 0);
+    spk_context_release(context);
+  }
+  spk_block_release(block);
+  free(x);
+  free(y);
+}
+
 /* --- scopes -------------------------------------------------------------------------------- */
 
 /* Two scopes of one block each per member: blocks of 4 and of 16 ones. */
@@ -661,6 +730,7 @@ int main(void) {
       TEST(every_block_has_its_threshold_and_into_its_result),
       TEST(couplings_shrink_by_their_common_norm),
       TEST(large_blocks_shrink),
+      TEST(many_large_blocks_shrink_by_their_own_thresholds),
       TEST(scopes_scale_by_the_block_size_of_each_member),
       TEST(scopes_without_scale_use_thresholds_as_they_are),
       TEST(published_roots),
