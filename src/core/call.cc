@@ -24,14 +24,14 @@ struct alignas(64) Share {
 struct Loop {
   static constexpr int64_t kMostShares = 64;
 
+  std::array<Share, kMostShares> share{};
   Context *context;
   void *body;
   void (*task)(void *body, Scratch &scratch, int64_t index);
+  int64_t batch;   // indices pulled at once
+  int64_t shares;  // of share[]
   Order order;
-  int64_t batch;    // indices pulled at once
-  int64_t shares;   // of share[]
   uint32_t caller;  // number of the thread whose call this is
-  std::array<Share, kMostShares> share{};
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};
 
@@ -190,9 +190,9 @@ void Call::run_range(const Indices &range, void *body, Task task) {
   Loop loop{.context = &context_,
             .body = body,
             .task = task,
-            .order = range.order,
             .batch = batch,
             .shares = std::min(lanes, Loop::kMostShares),
+            .order = range.order,
             .caller = thread_number()};
   loop.share_out(range.begin, range.end);
   int32_t refusal = 0;

@@ -344,8 +344,8 @@ static void large_blocks_shrink(void **state) {
   for (int i = 0; i < 70000; ++i) assert_f32(x + i, i % 2 ? 0.5f : -0.5f);
 }
 
-/* A matrix of 4 x 4 blocks of 512 x 512. Elements of one are 1, 2 or 4, so that its norm is 512 times
- * as much; thresholds are 512 times 1 or 2. */
+/* A matrix of 4 x 4 blocks of 512 x 512. Elements of one are 1, 2 or 4, so that its norm is 512
+ * times as much; thresholds are 512 times 1 or 2. */
 enum { kSide = 512, kAcross = 4, kRow = kAcross * kSide, kLargeBlocks = kAcross * kAcross };
 
 static float sign_at(int r, int c) {
