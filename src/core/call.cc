@@ -16,6 +16,7 @@ struct alignas(64) Share {
   std::atomic<int64_t> next;
   int64_t end;
   int64_t mirror;  // of index i is mirror - i
+  std::atomic<bool> taken;
 };
 
 // A loop under way. Lanes pull the next few indices until none is left, first of their own shares:
@@ -76,10 +77,15 @@ uint32_t thread_number() {
 }
 
 // The share that this thread begins with: the first in its own calls, in others' always the same of
-// the rest.
-int64_t first_share(const Loop &loop) {
+// the rest, unless another thread has it.
+int64_t first_share(Loop &loop) {
   const uint32_t number = thread_number();
-  return number == loop.caller ? 0 : 1 + number % (loop.shares - 1);
+  const int64_t first = number == loop.caller ? 0 : 1 + number % (loop.shares - 1);
+  for (int64_t s = 0; s < loop.shares; ++s) {
+    const int64_t next = (first + s) % loop.shares;
+    if (!loop.share[static_cast<size_t>(next)].taken.exchange(true)) return next;
+  }
+  return first;  // there are more lanes
 }
 
 void run_lane(Loop &loop, Scratch &scratch) {

@@ -41,9 +41,9 @@ class Call {
   void expect_loops(int loops) { loops_ = loops; }
 
   // Calls fn(Scratch &, index) for each index in [0, count), in parallel; each call has an empty
-  // frame of its thread's scratch. A thread begins with the same part of every loop, and then helps
-  // others. Indices are cancelled in groups: `group` consecutive ones, of which `count` is a
-  // multiple, are all done or all left.
+  // frame of its thread's scratch. A thread begins with the same part of the indices of every loop,
+  // and then helps others. Indices are cancelled in groups: `group` consecutive ones, of which
+  // `count` is a multiple, are all done or all left.
   template <typename Fn>
   void for_each(int64_t count, Fn &&fn, int64_t group = 1, Order order = Order::kForwards) {
     using Body = std::remove_reference_t<Fn>;

@@ -37,11 +37,16 @@ void soft_threshold_deep(Call &call, const Grid &grid, const GridArray &threshol
 }
 
 // Do blocks stay in the caches of a processor, and are there enough to keep threads busy with one
-// each? Short rows are read across blocks.
+// each? Short rows are read across blocks; each block has its own copy of the grid's leaves, which
+// should be little beside them.
 bool is_done_by_block(const Grid &grid, int64_t threads) {
   constexpr int64_t kCached = int64_t{4} << 20;
   constexpr int64_t kBlocksOfThread = 4;
-  return grid.numblk() >= kBlocksOfThread * threads && grid.bytes() <= kCached * grid.numblk() &&
+  constexpr int64_t kLeastLeaf = int64_t{64} << 10;
+  const int64_t bytes = grid.bytes() / grid.numblk();
+  const auto leaves = static_cast<int64_t>(grid.leaves.size());
+  return grid.numblk() >= kBlocksOfThread * threads && bytes <= kCached &&
+         bytes >= kLeastLeaf * leaves &&
          std::all_of(grid.leaves.begin(), grid.leaves.end(),
                      [](const GridLeaf &leaf) { return leaf.has_long_rows(); });
 }

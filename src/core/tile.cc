@@ -614,7 +614,8 @@ LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, in
 }
 
 // Calls write(scratch, piece) for all pieces of a grid, in parallel. Every box is one group of the
-// loop, so that a cancelled call leaves no block half done. Backwards: norms have read them before.
+// loop, so that a cancelled call leaves no block half done. Backwards, as norms
+// may have read them just before.
 template <typename Fn>
 void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
   const Tiling boxes = written_boxes(grid);

@@ -209,6 +209,40 @@ static void a_cancelled_call_does_not_split_a_large_block(void **state) {
   spk_block_release(large);
 }
 
+/* So many that a cancel falls between them: some are finished, and none in part. */
+static void a_cancelled_call_finishes_some_large_blocks(void **state) {
+  (void)state;
+  enum { kLarge = 1 << 17, kBlocks = 24 };
+  const int64_t numel = (int64_t)kLarge * kBlocks;
+  const int64_t size = kLarge;
+  float *weights = malloc(sizeof *weights * (size_t)numel);
+  float factors[kBlocks];
+  for (int b = 0; b < kBlocks; ++b) factors[b] = .5F;
+  const spk_buffer leaf = {weights, numel, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer multiplier = {factors, kBlocks, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  spk_view *view = NULL;
+  spk_block *blocks = NULL;
+  assert_int_equal(spk_view_create(SPK_F32, 1, &numel, NULL, 0, &view), SPK_OK);
+  assert_int_equal(spk_block_create(view, 1, &size, NULL, &blocks), SPK_OK);
+  for (int threads = 1; threads <= 2; ++threads) {
+    for (int64_t i = 0; i < numel; ++i) weights[i] = 1.0F;
+    struct watch w = {.cancel_at = 2};
+    spk_context *context = watched_context(&w, threads);
+    assert_int_equal(spk_block_apply_multiplier(context, blocks, &leaf, NULL, 1, &multiplier),
+                     SPK_CANCELLED);
+    int finished = 0;
+    for (int b = 0; b < kBlocks; ++b) finished += weights[(int64_t)b * kLarge] == .5F;
+    assert_in_range(finished, 1, kBlocks - 1);
+    for (int64_t i = 0; i < numel; ++i) {
+      assert_true(weights[i] == weights[i / kLarge * kLarge]);
+    }
+    spk_context_release(context);
+  }
+  spk_block_release(blocks);
+  spk_view_release(view);
+  free(weights);
+}
+
 static void a_callback_may_use_another_context_only(void **state) {
   struct watch w = {.fixture = *state, .reentered = -1, .elsewhere = -1};
   spk_context *context = watched_context(&w, 2);
@@ -230,6 +264,7 @@ int main(void) {
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_cancelled_call_does_not_split_a_large_block, set_up,
                                       tear_down),
+      cmocka_unit_test(a_cancelled_call_finishes_some_large_blocks),
       cmocka_unit_test_setup_teardown(a_callback_may_use_another_context_only, set_up, tear_down),
   };
   return cmocka_run_group_tests_name("context", tests, NULL, NULL);

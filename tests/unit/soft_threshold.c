@@ -379,7 +379,6 @@ static void assert_blocks_shrunk(const float *x) {
   }
 }
 
-/* By threads that have several blocks each, and by more. */
 static void many_large_blocks_shrink_by_their_own_thresholds(void **state) {
   (void)state;
   const spk_soft_options options = without_eps();
