@@ -10,12 +10,17 @@
 namespace spk {
 namespace {
 
+// What stands in the place of an index of a range, whose ends add up to `mirror`.
+int64_t in_direction(Direction direction, int64_t index, int64_t mirror) {
+  return direction == Direction::kForwards ? index : mirror - index;
+}
+
 // Indices that one lane begins with. On a cache line of their own: other lanes look at them only
 // when they have done theirs.
 struct alignas(64) Share {
   std::atomic<int64_t> next;
   int64_t end;
-  int64_t mirror;  // of index i is mirror - i
+  int64_t mirror;  // for in_direction()
   std::atomic<bool> taken;
 };
 
@@ -31,7 +36,7 @@ struct Loop {
   void (*task)(void *body, Scratch &scratch, int64_t index);
   int64_t batch;   // indices pulled at once
   int64_t shares;  // of share[]
-  Order order;
+  Direction direction;
   uint32_t caller;  // number of the thread whose call this is
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};
@@ -64,7 +69,7 @@ void run_share(const Loop &loop, Scratch &scratch, Share *share) {
     const int64_t end = std::min(begin + loop.batch, share->end);
     for (int64_t index = begin; index < end; ++index) {
       const Scratch::Frame frame(scratch);
-      loop.task(loop.body, scratch, loop.order == Order::kForwards ? index : share->mirror - index);
+      loop.task(loop.body, scratch, in_direction(loop.direction, index, share->mirror));
     }
   }
 }
@@ -166,10 +171,10 @@ void Call::run(const Indices &all, int64_t group, void *body, Task task) {
   for (int64_t done = 0; done < count; done += batch) {
     report_progress(done, count);
     const int64_t next = std::min(done + batch, count);
-    if (all.order == Order::kForwards) {
-      run_range({done, next, all.order}, body, task);
+    if (all.direction == Direction::kForwards) {
+      run_range({done, next, all.direction}, body, task);
     } else {
-      run_range({count - next, count - done, all.order}, body, task);
+      run_range({count - next, count - done, all.direction}, body, task);
     }
   }
   ++loop_;
@@ -180,7 +185,7 @@ void Call::run_alone(const Indices &range, void *body, Task task) {
   const int64_t mirror = range.begin + range.end - 1;
   for (int64_t index = range.begin; index < range.end; ++index) {
     const Scratch::Frame frame(*scratch_);
-    task(body, *scratch_, range.order == Order::kForwards ? index : mirror - index);
+    task(body, *scratch_, in_direction(range.direction, index, mirror));
   }
 }
 
@@ -191,14 +196,14 @@ void Call::run_range(const Indices &range, void *body, Task task) {
   // Neighbours are near in memory: a lane that takes several reads longer runs. Few enough are
   // taken for the lanes to end together.
   constexpr int64_t kBatch = 16;
-  constexpr int64_t kShares = 8;
-  const int64_t batch = std::clamp<int64_t>(count / (lanes * kShares), 1, kBatch);
+  constexpr int64_t kBatchesOfLane = 8;
+  const int64_t batch = std::clamp<int64_t>(count / (lanes * kBatchesOfLane), 1, kBatch);
   Loop loop{.context = &context_,
             .body = body,
             .task = task,
             .batch = batch,
             .shares = std::min(lanes, Loop::kMostShares),
-            .order = range.order,
+            .direction = range.direction,
             .caller = thread_number()};
   loop.share_out(range.begin, range.end);
   int32_t refusal = 0;

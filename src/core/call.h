@@ -13,9 +13,9 @@
 
 namespace spk {
 
-// Of a loop's indices. Backwards, a loop over the same data as the last one begins with what that
-// one has left in the caches.
-enum class Order { kForwards, kBackwards };
+// In which a thread takes its part of a loop's indices. Backwards, a loop over the same data as the
+// last one begins with what that one has left in the caches.
+enum class Direction { kForwards, kBackwards };
 
 class Call {
  public:
@@ -45,9 +45,10 @@ class Call {
   // and then helps others. Indices are cancelled in groups: `group` consecutive ones, of which
   // `count` is a multiple, are all done or all left.
   template <typename Fn>
-  void for_each(int64_t count, Fn &&fn, int64_t group = 1, Order order = Order::kForwards) {
+  void for_each(int64_t count, Fn &&fn, int64_t group = 1,
+                Direction direction = Direction::kForwards) {
     using Body = std::remove_reference_t<Fn>;
-    run({0, count, order}, group, const_cast<std::remove_const_t<Body> *>(&fn),
+    run({0, count, direction}, group, const_cast<std::remove_const_t<Body> *>(&fn),
         [](void *body, Scratch &scratch, int64_t index) {
           (*static_cast<Body *>(body))(scratch, index);
         });
@@ -64,7 +65,7 @@ class Call {
   using Task = void (*)(void *body, Scratch &scratch, int64_t index);
   struct Indices {
     int64_t begin, end;
-    Order order;
+    Direction direction;
   };
 
   class CallbackScope {

@@ -614,8 +614,8 @@ LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, in
 }
 
 // Calls write(scratch, piece) for all pieces of a grid, in parallel. Every box is one group of the
-// loop, so that a cancelled call leaves no block half done. Backwards, as norms
-// may have read them just before.
+// loop, so that a cancelled call leaves no block half done. Backwards, as norms may have read them
+// just before.
 template <typename Fn>
 void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
   const Tiling boxes = written_boxes(grid);
@@ -627,7 +627,7 @@ void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
         const LeafPiece piece = piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
         if (piece.blocks.count() > 0) write(scratch, piece);
       },
-      pieces, Order::kBackwards);
+      pieces, Direction::kBackwards);
 }
 
 // How far ahead a piece is asked for: rows that follow each other, or are but one, are a stream.

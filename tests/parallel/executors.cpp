@@ -160,8 +160,7 @@ int32_t pool_parallel_for(void *user, int64_t count, spk_task_fn task, void *dat
 }
 
 spk_context *make_host_context(HostPool *pool,
-                               int32_t (*parallel_for)(void *, int64_t, spk_task_fn,
-                                                       void *) = pool_parallel_for) {
+                               decltype(&pool_parallel_for) parallel_for = pool_parallel_for) {
   const spk_host_executor host = {sizeof host, pool, pool_concurrency, parallel_for};
   spk_context_options options = {};
   options.struct_size = sizeof options;
