@@ -13,6 +13,7 @@
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/reduce-inl.h"
+#include "kernels/root-inl.h"
 #include "kernels/tables.h"
 #include "kernels/tiny-inl.h"
 
@@ -63,6 +64,18 @@ class RowsAhead {
 template <class T>
 inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
 
+// As TakeRoot, of blocks of one or two elements in its own way.
+template <class T, class Op>
+HWY_INLINE void TakeRootAcross(const ReduceArgs &args, Accumulator<Op> *sum) {
+  if constexpr (Op::kWhat == kSumSquares && !std::is_same_v<T, double>) {
+    if (args.roots && args.rows <= 2) {
+      sum->sum = RootOfFew(sum->sum);
+      return;
+    }
+  }
+  TakeRoot(args, sum);
+}
+
 // Rows of one register of `count` <= kN blocks, or of kCount full ones, added to what earlier rows
 // have left.
 template <int64_t kCount, class T, class Op>
@@ -91,7 +104,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
   }
   for (int64_t k = 0; k < kCount; ++k) {
     const int64_t at = of.at + k * kN;
-    if (of.row + of.rows == args.rows) TakeRoot(args, &acc[k]);
+    if (of.row + of.rows == args.rows) TakeRootAcross<T>(args, &acc[k]);
     StoreResults(args, acc[k], at, count);
   }
 }
@@ -184,7 +197,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
         LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);
         for (int64_t k = 0; k < kCount; ++k) acc.Add(element[k], with);
       }
-      if (is_last) TakeRoot(args, &acc);
+      if (is_last) TakeRootAcross<T>(args, &acc);
       StoreResults(args, acc, at, kN);
     }
     if (j < beside) {

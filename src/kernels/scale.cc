@@ -352,8 +352,9 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t soon = args.soon;
-  ForEachRow<T, Factor<P>>(args, [soon](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, false)))) return;
+  const bool read_on = soon == kFar && sizeof(T) >= sizeof(float);
+  ForEachRow<T, Factor<P>>(args, [=](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
+    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, read_on)))) return;
     for (int64_t i = 0; i < kCount; i += kFactors<P>) {
       ScaleSome<T, P>(x + i, 1, y + i, 1, kFactors<P>, factor + i, 1);
     }

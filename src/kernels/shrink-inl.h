@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/convert-inl.h"
+#include "kernels/root-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -63,6 +64,8 @@ struct Soft {
 
   // What is judged, of sums of squares.
   static HWY_INLINE V Measure(V squares) { return hn::Sqrt(squares); }
+  // The same of one or two squares of floats.
+  static HWY_INLINE V MeasureFew(V squares) { return RootOfFew(squares); }
 
   template <class L>
   HWY_INLINE V ThresholdOf(const L *threshold) const {
@@ -110,16 +113,18 @@ struct Hard {
 
   static HWY_INLINE V Measure(V squares) { return squares; }
 
-  // Squares tell on which side of its threshold a norm is, without a root, unless it is close: all
-  // eight roundings together are less than kClose, as long as squares are well inside the range of
-  // floats, between kLeast and kMost.
-  template <class L>
-  static HWY_INLINE Kept Judge(V squares, const L *threshold) {
+  // Squares tell on which side of its threshold a norm is, without a root, unless it is close: then
+  // exact() is asked for their sums as doubles. `sum` are sums as floats, of up to kMostAlong squares
+  // that are floats, or of any that are doubles. All roundings together, one for each float and eight
+  // others, are less than kClose, as long as sums are well inside the range of floats, between kLeast
+  // and kMost.
+  template <class L, class Exact>
+  static HWY_INLINE Kept Judge(VF sum, const L *threshold, const Exact &exact) {
+    static_assert(kMostAlong + 8 < 32);
     const DF df;
-    constexpr float kClose = 0x1p-20F;
+    constexpr float kClose = 0x1p-19F;
     constexpr float kLeast = 0x1p-100F;
     constexpr float kMost = 0x1p120F;
-    const VF sum = ToFloat(squares);
     const VF t = hn::Max(AsFloats(threshold), hn::Zero(df));  // below 0, all stay
     const VF limit = hn::Mul(t, t);
     const VF lower = hn::MulAdd(limit, hn::Set(df, 1 - kClose), hn::Set(df, -kLeast));
@@ -127,9 +132,13 @@ struct Hard {
     const auto goes = hn::Lt(sum, hn::Min(lower, hn::Set(df, kMost)));
     auto stays = hn::Gt(sum, upper);
     if (HWY_UNLIKELY(!hn::AllTrue(df, hn::Or(goes, stays)))) {
-      stays = Stay(ToFloat(hn::Sqrt(squares)), threshold);
+      stays = Stay(ToFloat(hn::Sqrt(exact())), threshold);
     }
     return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(df, stays))};
+  }
+  template <class L>
+  static HWY_INLINE Kept Judge(V squares, const L *threshold) {
+    return Judge(ToFloat(squares), threshold, [&]() HWY_ATTR { return squares; });
   }
 
  private:

@@ -33,11 +33,11 @@ class BlocksAcross {
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
-    V measures[kRegisters];
+    Measure measures[kRegisters];
     MeasureGroup(x, measures);
     int64_t kept = 0;
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
-      V next[kRegisters];
+      Measure next[kRegisters];
       MeasureGroup(x + x_step, next);
       ask_ahead(threshold, kLanes, kStream);
       kept += WriteGroup(x, measures, threshold);
@@ -47,16 +47,33 @@ class BlocksAcross {
   }
 
  private:
-  HWY_INLINE void MeasureGroup(const std::byte *x, V *measures) const {
+  // Norms, or for hard thresholds sums of squares that floats will do for.
+  using Measure = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
+
+  HWY_INLINE void MeasureGroup(const std::byte *x, Measure *measures) const {
     for (int64_t r = 0; r < kRows; ++r) ask_ahead(Row(x, r), kLanes, stages_of(soon_));
-    for (int64_t k = 0; k < kRegisters; ++k) {
-      V squares = hn::Zero(D());
-      for (int64_t r = 0; r < kRows; ++r) {
-        const V w = Load(Row(x, r) + k * kN);
-        squares = hn::MulAdd(w, w, squares);  // exact products: fused or not, the same sum
-      }
-      measures[k] = op_.Measure(squares);
+    for (int64_t k = 0; k < kRegisters; ++k) measures[k] = MeasureBlocks(op_, x + k * kRegister);
+  }
+  HWY_INLINE V MeasureBlocks(const Soft &soft, const std::byte *x) const {
+    // Products of Bf16 leave dividers idle.
+    constexpr bool kAreFew = kRows <= 2 && !std::is_same_v<T, Bf16>;
+    return kAreFew ? soft.MeasureFew(Squares(x)) : soft.Measure(Squares(x));
+  }
+  HWY_INLINE VF MeasureBlocks(const Hard &, const std::byte *x) const {
+    VF squares = hn::Zero(DF());
+    for (int64_t r = 0; r < kRows; ++r) {
+      const VF w = LoadFloats(DF(), Row(x, r));
+      squares = hn::MulAdd(w, w, squares);
     }
+    return squares;
+  }
+  HWY_INLINE V Squares(const std::byte *x) const {
+    V squares = hn::Zero(D());
+    for (int64_t r = 0; r < kRows; ++r) {
+      const V w = Load(Row(x, r));
+      squares = hn::MulAdd(w, w, squares);  // exact products: fused or not, the same sum
+    }
+    return squares;
   }
 
   // Products of 16-bit numbers are told in floats, a register of which has the blocks of kTogether
@@ -67,7 +84,8 @@ class BlocksAcross {
   static constexpr auto kRegister = kN * static_cast<int64_t>(sizeof(T));
 
   template <class L>
-  HWY_INLINE int64_t WriteGroup(const std::byte *x, const V *measures, const L *threshold) const {
+  HWY_INLINE int64_t WriteGroup(const std::byte *x, const Measure *measures,
+                                const L *threshold) const {
     int64_t kept = 0;
     for (int64_t k = 0; k < kRegisters; k += kTogether) {
       kept += WriteTogether(x + k * kRegister, measures + k, threshold + k * kN);
@@ -75,7 +93,7 @@ class BlocksAcross {
     return kept;
   }
   template <class L>
-  HWY_INLINE int64_t WriteTogether(const std::byte *x, const V *measures,
+  HWY_INLINE int64_t WriteTogether(const std::byte *x, const Measure *measures,
                                    const L *threshold) const {
     if constexpr (kInFloats) {
       bool are_usual = true;
@@ -124,8 +142,9 @@ class BlocksAcross {
     return static_cast<int64_t>(hn::CountTrue(D(), alive));
   }
   template <class L>
-  HWY_INLINE int64_t Write(const Hard &, const std::byte *x, V squares, const L *threshold) const {
-    const Hard::Kept blocks = Hard::Judge(squares, threshold);
+  HWY_INLINE int64_t Write(const Hard &, const std::byte *x, VF squares, const L *threshold) const {
+    const auto exact = [&]() HWY_ATTR { return Squares(x); };
+    const Hard::Kept blocks = Hard::Judge(squares, threshold, exact);
     for (int64_t r = 0; r < kRows; ++r) StoreKept(Row(x, r), blocks.words, To(x, r));
     return blocks.count;
   }

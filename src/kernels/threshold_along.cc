@@ -18,6 +18,7 @@
 #include "kernels/shrink-inl.h"
 #include "kernels/tables.h"
 #include "kernels/tiny-inl.h"
+#include "kernels/turned_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace spk {
@@ -66,21 +67,21 @@ class BlocksAlong {
   HWY_INLINE int64_t RunGroups(const std::byte *first, const L *threshold, int64_t count) const {
     const T *x = reinterpret_cast<const T *>(first);
     int64_t kept = 0;
-    Judged judged = Judge(SquaresOfGroup(x), threshold, &kept);
-    V squares = hn::Zero(D());
-    if (count > 1) squares = SquaresOfGroup(x + Group());
+    Judged judged = Judge(x, SumOfGroup(x), threshold, &kept);
+    Sum sum{};
+    if (count > 1) sum = SumOfGroup(x + Group());
     for (int64_t g = 2; g < count; ++g, x += Group()) {
-      const V next = SquaresOfGroup(x + 2 * Group());
+      const Sum next = SumOfGroup(x + 2 * Group());
       threshold += kN;
-      const Judged then = Judge(squares, threshold, &kept);
+      const Judged then = Judge(x + Group(), sum, threshold, &kept);
       Write(x, judged, To(x));
       judged = then;
-      squares = next;
+      sum = next;
     }
     Write(x, judged, To(x));
     if (count > 1) {
       x += Group();
-      Write(x, Judge(squares, threshold + kN, &kept), To(x));
+      Write(x, Judge(x, sum, threshold + kN, &kept), To(x));
     }
     return kept;
   }
@@ -95,7 +96,7 @@ class BlocksAlong {
     std::fill_n(limits, kN, L{1});
     std::copy_n(threshold, blocks, limits);
     int64_t kept = 0;
-    Write(elements, Judge(Squares(elements), limits, &kept), elements);
+    Write(elements, Judge(elements, SumOf(op_, elements), limits, &kept), elements);
     std::copy_n(elements, blocks * n(), To(x));
     return kept;
   }
@@ -108,6 +109,8 @@ class BlocksAlong {
   static constexpr bool kIsTiny = kLength == 2 || kLength == 4;
   static constexpr bool kInFloats = std::is_same_v<Op, Soft> && Narrow<T>::kInFloats;
   using PairPicks = decltype(hn::SetTableIndices(DN(), static_cast<const int32_t *>(nullptr)));
+  // Of squares: floats will do for hard thresholds.
+  using Sum = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
   struct Judged {
     hn::Vec<DV> verdict;
     bool is_usual;
@@ -116,9 +119,17 @@ class BlocksAlong {
   HWY_INLINE int64_t n() const { return kLength == 0 ? n_ : kLength; }
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
-  HWY_INLINE V SquaresOfGroup(const T *x) const {
+  HWY_INLINE Sum SumOfGroup(const T *x) const {
     ask_ahead(x, Group(), stages_of(soon_));
-    return Squares(x);
+    return SumOf(op_, x);
+  }
+  HWY_INLINE V SumOf(const Soft &, const T *x) const { return Squares(x); }
+  HWY_INLINE VF SumOf(const Hard &, const T *x) const {
+    if constexpr (kLength == kLanes || kLength == kKernel) {
+      return SquaresOfTurned<kLength>(x);
+    } else {
+      return ToFloat(Squares(x));
+    }
   }
   HWY_INLINE V Squares(const T *x) const {
     if constexpr (kIsTiny) {
@@ -147,12 +158,19 @@ class BlocksAlong {
   }
 
   template <class L>
-  HWY_INLINE Judged Judge(V squares, const L *threshold, int64_t *kept) const {
-    return JudgeMeasures(op_, op_.Measure(squares), threshold, kept);
+  HWY_INLINE Judged Judge(const T *, V squares, const L *threshold, int64_t *kept) const {
+    const V norm = kLength == 2 ? op_.MeasureFew(squares) : op_.Measure(squares);
+    return JudgeNorm(op_, norm, threshold, kept);
   }
   template <class L>
-  static HWY_INLINE Judged JudgeMeasures(const Soft &soft, V norm, const L *threshold,
-                                         int64_t *kept) {
+  HWY_INLINE Judged Judge(const T *x, VF sum, const L *threshold, int64_t *kept) const {
+    const auto exact = [&]() HWY_ATTR { return Squares(x); };
+    const Hard::Kept blocks = Hard::Judge(sum, threshold, exact);
+    *kept += blocks.count;
+    return {blocks.words, true};
+  }
+  template <class L>
+  static HWY_INLINE Judged JudgeNorm(const Soft &soft, V norm, const L *threshold, int64_t *kept) {
     const V limit = soft.ThresholdOf(threshold);
     if (HWY_UNLIKELY(!soft.AreUsual(norm))) {
       const V factor = ShrinkFactor(norm, limit, soft.eps);
@@ -163,14 +181,6 @@ class BlocksAlong {
     *kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
     return {hn::IfThenElseZero(alive, soft.Factor(norm, limit)), true};
   }
-  template <class L>
-  static HWY_INLINE Judged JudgeMeasures(const Hard &, V squares, const L *threshold,
-                                         int64_t *kept) {
-    const Hard::Kept blocks = Hard::Judge(squares, threshold);
-    *kept += blocks.count;
-    return {blocks.words, true};
-  }
-
   HWY_INLINE T *To(const T *x) const {
     return reinterpret_cast<T *>(reinterpret_cast<std::byte *>(const_cast<T *>(x)) + to_y_);
   }

@@ -321,7 +321,8 @@ static void check_close(const close_layout *layout, int exponent, bool as_floats
 static void thresholds_close_to_norms(void **state) {
   (void)state;
   const close_layout layouts[] = {
-      {"(2,32)", {2, 1}, 32, 1},   {"(4,32)", {4, 1}, 32, 1},   {"(32,9)", {1, 9}, 1, 9},
+      {"(2,32)", {2, 1}, 32, 1},   {"(3,32)", {3, 1}, 64, 1},   {"(4,32)", {4, 1}, 32, 1},
+      {"(32,8)", {1, 8}, 7, 8},    {"(32,9)", {1, 9}, 1, 9},    {"(32,9)", {1, 9}, 8, 9},
       {"(32,11)", {1, 11}, 1, 11}, {"(32,64)", {1, 64}, 1, 64}, {"(32,300)", {1, 300}, 1, 300},
       {"(32,2)", {1, 2}, 1, 2},    {"(16,32)", {16, 1}, 32, 1},
   };
@@ -335,49 +336,72 @@ static void thresholds_close_to_norms(void **state) {
   }
 }
 
-/* Pairs of numbers of any bits. Of 16 blocks one has a threshold next to its norm, so that the
- * others that are judged with it tell nothing; or all have rather close ones. The sum of two floats'
- * squares and its root are computed as defined. */
-static void check_inexact(int exponent, bool as_floats) {
-  enum { kPairs = 2048, kClose = 9 };
+/* Blocks of some elements, `apart` from each other; the next block begins `step` further on. */
+typedef struct {
+  const char *view;
+  int64_t block[2];
+  int elements, apart, step;
+} inexact_layout;
+
+enum { kInexact = 2048, kMostInBlock = 9 };
+
+/* Blocks of numbers of any bits. Of 16 blocks one has a threshold next to its norm, so that the
+ * others that are judged with it tell nothing; or all have rather close ones. The sum of floats'
+ * squares and its root are computed as defined, but for the order of the sum, which is of no matter
+ * to the float that it is rounded to. */
+static void check_inexact(const inexact_layout *layout, int exponent, bool as_floats) {
+  enum { kClose = 9 };
   const double close[kClose] = {1,           1 + 0x1p-25, 1 - 0x1p-25, 1 + 0x1p-24, 1 - 0x1p-24,
                                 1 + 0x1p-23, 1 - 0x1p-23, 1 + 0x1p-22, 1 - 0x1p-22};
-  float x[2 * kPairs];
-  float was[2 * kPairs];
-  float as_float[kPairs];
-  double as_double[kPairs];
-  float norms[kPairs];
+  static float x[kMostInBlock * kInexact];
+  static float was[kMostInBlock * kInexact];
+  float as_float[kInexact];
+  double as_double[kInexact];
+  float norms[kInexact];
   uint32_t random = 1;
-  for (int i = 0; i < 2 * kPairs; ++i) {
+  for (int i = 0; i < layout->elements * kInexact; ++i) {
     random = random * 1664525u + 1013904223u;
     x[i] = was[i] = ldexpf(1 + (float)(random >> 9) * 0x1p-23f, exponent);
   }
-  for (int b = 0; b < kPairs; ++b) {
-    const double first = x[b];
-    const double second = x[kPairs + b];
-    norms[b] = (float)sqrt(first * first + second * second);
+  for (int b = 0; b < kInexact; ++b) {
+    double squares = 0;
+    for (int e = 0; e < layout->elements; ++e) {
+      const double element = x[b * layout->step + e * layout->apart];
+      squares += element * element;
+    }
+    norms[b] = (float)sqrt(squares);
     const int group = b / 16;
     const double far = group % 2 ? 0.5 + b % 2 : 1 + (b % 2 - 0.5) * 0x1p-16;
     as_double[b] = norms[b] * (b % 16 ? far : close[group % kClose]);
     as_float[b] = (float)as_double[b];
   }
-  spk_block *block = blocks_of(SPK_F32, "(2,2048)", DIMS(2, 1));
+  spk_block *block = blocks_of(SPK_F32, layout->view, DIMS(layout->block[0], layout->block[1]));
+  const spk_buffer weights = {x, layout->elements * kInexact, SPK_F32, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer limits = as_floats ? F32(as_float) : F64(as_double);
-  assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &limits, NULL, NULL));
-  for (int i = 0; i < 2 * kPairs; ++i) {
-    const int b = i % kPairs;
+  assert_ok(spk_block_hard_threshold(NULL, block, &weights, NULL, 1, &limits, NULL, NULL));
+  for (int b = 0; b < kInexact; ++b) {
     const bool stays = norms[b] >= (as_floats ? (double)as_float[b] : as_double[b]);
-    assert_true(x[i] == (stays ? was[i] : 0));
+    for (int e = 0; e < layout->elements; ++e) {
+      const int i = b * layout->step + e * layout->apart;
+      assert_true(x[i] == (stays ? was[i] : 0));
+    }
   }
   spk_block_release(block);
 }
 
 static void thresholds_close_to_inexact_norms(void **state) {
   (void)state;
-  /* Squares of the largest and least are at either end of the range of floats, or beyond. */
-  for (int exponent = -149; exponent <= 126; ++exponent) {
-    check_inexact(exponent, false);
-    check_inexact(exponent, true);
+  const inexact_layout layouts[] = {
+      {"(2,2048)", {2, 1}, 2, 2048, 1}, {"(3,2048)", {3, 1}, 3, 2048, 1},
+      {"(4,2048)", {4, 1}, 4, 2048, 1}, {"(2048,2)", {1, 2}, 2, 1, 2},
+      {"(2048,8)", {1, 8}, 8, 1, 8},    {"(2048,9)", {1, 9}, 9, 1, 9},
+  };
+  for (int64_t l = 0; l < COUNT(layouts); ++l) {
+    /* Squares of the largest and least are at either end of the range of floats, or beyond. */
+    for (int exponent = -149; exponent <= 126; ++exponent) {
+      check_inexact(&layouts[l], exponent, false);
+      check_inexact(&layouts[l], exponent, true);
+    }
   }
 }
 

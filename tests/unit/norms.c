@@ -415,6 +415,42 @@ static void blocks_with_rows_of_a_few_elements(void **state) {
   }
 }
 
+/* The norms of the legs m * m - n * n and 2 * m * n are m * m + n * n: where those have 25 bits
+ * they lie in the middle of two floats, of which the even one, a multiple of 4, is the norm. */
+static void norms_in_the_middle_of_two_floats_are_even(void **state) {
+  (void)state;
+  enum { kNorms = 4096 };
+  static float apart[2 * kNorms], beside[2 * kNorms], want[kNorms], norms[kNorms];
+  int count = 0;
+  for (int64_t m = 2897; count < kNorms; ++m) {
+    for (int64_t n = m - 1201; n < 4096 && count < kNorms; n += 2) {
+      const int64_t hypotenuse = m * m + n * n;
+      if (n >= m || hypotenuse <= 1 << 24 || hypotenuse >= 1 << 25) continue;
+      const int exponent = count % 200 - 120;
+      beside[2 * count] = apart[count] = ldexpf((float)(m * m - n * n), exponent);
+      beside[2 * count + 1] = apart[kNorms + count] = ldexpf((float)(-2 * m * n), exponent);
+      want[count++] =
+          ldexpf((float)(hypotenuse % 4 == 1 ? hypotenuse - 1 : hypotenuse + 1), exponent);
+    }
+  }
+  spk_block *columns = blocks_of(SPK_F32, "(2,4096)", DIMS(2, 1));
+  assert_ok(spk_block_norms(NULL, columns, &F32(apart), 1, 2, &F32(norms)));
+  for (int i = 0; i < kNorms; ++i) assert_f32(norms + i, want[i]);
+  spk_block *rows = blocks_of(SPK_F32, "(4096,2)", DIMS(1, 2));
+  assert_ok(spk_block_norms(NULL, rows, &F32(beside), 1, 2, &F32(norms)));
+  for (int i = 0; i < kNorms; ++i) assert_f32(norms + i, want[i]);
+  /* Of eight and eight in turn. */
+  for (int i = 0; i < 2 * kNorms; ++i) {
+    beside[i] = apart[i / 8 % 2 * kNorms + i / 16 * 8 + i % 8];
+  }
+  spk_block *strided = blocks_of(SPK_F32, "(512,8,2):(16,1,8)", DIMS(1, 1, 2));
+  assert_ok(spk_block_norms(NULL, strided, &F32(beside), 1, 2, &F32(norms)));
+  for (int i = 0; i < kNorms; ++i) assert_f32(norms + i, want[i]);
+  spk_block_release(columns);
+  spk_block_release(rows);
+  spk_block_release(strided);
+}
+
 /* Along such rows sums run in lanes, of which the last elements fill some. */
 static void blocks_with_rows_of_a_few_lanes(void **state) {
   (void)state;
@@ -1056,6 +1092,7 @@ int main(void) {
       TEST(each_f64_block_has_its_own_scale),
       TEST(large_blocks_and_many_blocks),
       TEST(blocks_with_rows_of_a_few_elements),
+      TEST(norms_in_the_middle_of_two_floats_are_even),
       TEST(blocks_with_rows_of_a_few_lanes),
       TEST(blocks_across_short_rows),
       TEST(norms_of_scattered_blocks),

@@ -195,6 +195,95 @@ static void unusual_pairs_among_usual_ones(void **state) {
 
 /* Rows of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or
  * NaN. */
+/* --- roots of pairs ------------------------------------------------------------------------ */
+
+/* Two floats, the sum of whose squares, as a double, has a root very near the middle of two
+ * doubles, where roots are hardest to round: middles are half an odd number of units in the last
+ * place, and those whose square is all but a double are roots modulo 2^54 of the little that it
+ * lacks. */
+static const float kHardest[][2] = {
+    {0x1p0f, 0x1p-26f},
+    {0x1.a58afap0f, 0x1.03f988p-4f},
+    {0x1p0f, 0x1.bb67aep-26f},
+    {0x1.1489ecp0f, 0x1.12ab7ep-5f},
+    {0x1.fffffep0f, 0x1.6a09e6p-11f},
+    {0x1p0f, 0x1.1e377ap-25f},
+    {0x1p0f, 0x1.52a7fap-25f},
+    {0x1.784094p0f, 0x1.c60f34p-3f},
+    {0x1.39d0b6p0f, 0x1.5784c2p-9f},
+    {0x1p0f, 0x1.8p-25f},
+    {0x1p0f, 0x1.a8872ap-25f},
+    {0x1.a1a48cp0f, 0x1.838258p-7f},
+    {0x1p0f, 0x1.cd82b4p-25f},
+    {0x1.3d3eecp0f, 0x1.283656p-6f},
+    {0x1.95ff68p0f, 0x1.3ad96p-15f},
+    {0x1.722dfcp0f, 0x1.6acc9cp-11f},
+};
+
+enum { kRoots = 4096, kHardRoots = 1024 };
+
+/* The hardest pairs, times powers of two, and any others, zeros among them. */
+static void fill_pair(int b, float *first, float *second) {
+  if (b < kHardRoots) {
+    const float *pair = kHardest[b % COUNT(kHardest)];
+    const int exponent = b / (int)COUNT(kHardest) * 3 - 96;
+    *first = ldexpf(pair[0], exponent / 2);
+    *second = -ldexpf(pair[1], exponent / 2);
+    return;
+  }
+  *first = b % 100 == 0 ? 0 : (float)rand() / (float)RAND_MAX;
+  *second = b % 100 == 0 ? 0 : (float)rand() / (float)(rand() % 1000 + 1);
+}
+
+/* Pairs, `run` of which lie `apart` from each other, then the next ones `step` further on. */
+typedef struct {
+  const char *view;
+  int32_t ndim;
+  int64_t block[3];
+  int run, apart, step, second;
+} pairs;
+
+static const pairs kPairLayouts[] = {
+    {"(512,8,2):(16,1,8)", 3, {1, 1, 2}, 8, 1, 16, 8},
+    {"(2,4096)", 2, {2, 1}, kRoots, 1, 0, kRoots},
+    {"(4096,2)", 2, {1, 2}, kRoots, 2, 0, 1},
+};
+
+/* A block dies at the very root of its sum of squares, as a double, and lives just below it. The
+ * oracle is sqrt: IEEE 754 says which double that is. */
+static void blocks_die_at_the_root_of_their_squares(void **state) {
+  (void)state;
+  static float x[2 * kRoots];
+  static double thresholds[kRoots];
+  static bool lives[kRoots];
+  const spk_soft_options options = without_eps();
+  for (int64_t l = 0; l < COUNT(kPairLayouts); ++l) {
+    const pairs *layout = &kPairLayouts[l];
+    srand(1);
+    int64_t count = 0;
+    for (int b = 0; b < kRoots; ++b) {
+      float *first = x + b / layout->run * layout->step + b % layout->run * layout->apart;
+      fill_pair(b, first, first + layout->second);
+      const double squares[] = {(double)first[0] * first[0],
+                                (double)first[layout->second] * first[layout->second]};
+      const double root = sqrt(squares[0] + squares[1]);
+      thresholds[b] = b % 3 == 0 ? root : nextafter(root, b % 3 == 1 ? 0 : INFINITY);
+      lives[b] = thresholds[b] < root;
+      count += lives[b];
+    }
+    spk_block *block = blocks_of(SPK_F32, layout->view, layout->ndim, layout->block);
+    spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+    assert_ok(spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &F64(thresholds), &options,
+                                       &report));
+    assert_int_equal(report.achieved, count);
+    for (int b = 0; b < kRoots; ++b) {
+      const float *first = x + b / layout->run * layout->step + b % layout->run * layout->apart;
+      assert_true((first[0] != 0) == lives[b]);
+    }
+    spk_block_release(block);
+  }
+}
+
 static void check_rows_of_doubles(int numel, int exponent, bool in_place) {
   enum { kRows = 42, kMost = kRows * 300 };
   static double x[kMost];
@@ -722,6 +811,7 @@ int main(void) {
       TEST(nan_and_infinite_norms),
       TEST(unusual_elements_among_usual_ones),
       TEST(unusual_pairs_among_usual_ones),
+      TEST(blocks_die_at_the_root_of_their_squares),
       TEST(rows_of_doubles),
       TEST(rows_of_doubles_by_another_way),
       TEST(a_threshold_of_zero_leaves_blocks_as_they_are),

@@ -1,0 +1,49 @@
+// Square roots that keep dividers free.
+#if defined(SPK_KERNELS_ROOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_ROOT_INL_H_
+#undef SPK_KERNELS_ROOT_INL_H_
+#else
+#define SPK_KERNELS_ROOT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/convert-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Roots of sums of squares of a few floats, which lie so close to each other in memory that
+// dividers, which take 20 cycles for eight roots, would be waited for. Where processors guess
+// 1 / sqrt(sum) to 14 bits, Goldschmidt's iteration doubles those twice, and a last step of Newton's
+// is within 2^-100 of the root before it is rounded. No root of a double is that close to the middle
+// of two but those of squares of middles that lack less than 2^8 of their last bits, for each of
+// which this rounds as a divider does (and for all that lack less than 2^20): roots are those of
+// IEEE 754. Sums are 0, not finite, or between 2^-300 and 2^300.
+// Source: Markstein, Computation of elementary functions on the IBM RISC System/6000 processor, 1990
+HWY_INLINE V RootOfFew(V sum) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  const D d;
+  const V half = hn::Set(d, 0.5);
+  const V guess{_mm512_rsqrt14_pd(sum.raw)};
+  V root = hn::Mul(sum, guess);
+  V half_inverse = hn::Mul(guess, half);
+  for (int i = 0; i < 2; ++i) {
+    const V error = hn::NegMulAdd(root, half_inverse, half);
+    root = hn::MulAdd(root, error, root);
+    half_inverse = hn::MulAdd(half_inverse, error, half_inverse);
+  }
+  const V rest = hn::NegMulAdd(root, root, sum);
+  root = hn::MulAdd(rest, half_inverse, root);
+  return hn::IfThenElse(hn::IsNaN(root), sum, root);  // 0 and infinity are their own roots
+#else
+  return hn::Sqrt(sum);
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
