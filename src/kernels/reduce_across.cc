@@ -64,7 +64,7 @@ class RowsAhead {
 template <class T>
 inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
 
-// As TakeRoot, of blocks of one or two elements in its own way.
+// As TakeRoot; without the divider for blocks of one or two floats.
 template <class T, class Op>
 HWY_INLINE void TakeRootAcross(const ReduceArgs &args, Accumulator<Op> *sum) {
   if constexpr (Op::kWhat == kSumSquares && !std::is_same_v<T, double>) {

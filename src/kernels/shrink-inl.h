@@ -64,7 +64,7 @@ struct Soft {
 
   // What is judged, of sums of squares.
   static HWY_INLINE V Measure(V squares) { return hn::Sqrt(squares); }
-  // The same of one or two squares of floats.
+  // The same of the squares of one or two floats.
   static HWY_INLINE V MeasureFew(V squares) { return RootOfFew(squares); }
 
   template <class L>
@@ -120,9 +120,9 @@ struct Hard {
   // and kMost.
   template <class L, class Exact>
   static HWY_INLINE Kept Judge(VF sum, const L *threshold, const Exact &exact) {
-    static_assert(kMostAlong + 8 < 32);
     const DF df;
     constexpr float kClose = 0x1p-19F;
+    static_assert((kMostAlong + 8) * 0x1p-24F < kClose);
     constexpr float kLeast = 0x1p-100F;
     constexpr float kMost = 0x1p120F;
     const VF t = hn::Max(AsFloats(threshold), hn::Zero(df));  // below 0, all stay

@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
@@ -55,9 +56,9 @@ class BlocksAcross {
     for (int64_t k = 0; k < kRegisters; ++k) measures[k] = MeasureBlocks(op_, x + k * kRegister);
   }
   HWY_INLINE V MeasureBlocks(const Soft &soft, const std::byte *x) const {
-    // Products of Bf16 leave dividers idle.
-    constexpr bool kAreFew = kRows <= 2 && !std::is_same_v<T, Bf16>;
-    return kAreFew ? soft.MeasureFew(Squares(x)) : soft.Measure(Squares(x));
+    // What is done for products of Bf16 takes so long that dividers are not waited for.
+    constexpr bool kSparesDivider = kRows <= 2 && !std::is_same_v<T, Bf16>;
+    return kSparesDivider ? soft.MeasureFew(Squares(x)) : soft.Measure(Squares(x));
   }
   HWY_INLINE VF MeasureBlocks(const Hard &, const std::byte *x) const {
     VF squares = hn::Zero(DF());

@@ -181,6 +181,7 @@ class BlocksAlong {
     *kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
     return {hn::IfThenElseZero(alive, soft.Factor(norm, limit)), true};
   }
+
   HWY_INLINE T *To(const T *x) const {
     return reinterpret_cast<T *>(reinterpret_cast<std::byte *>(const_cast<T *>(x)) + to_y_);
   }

@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_MAX_BYTES < 32
 
-// Smaller registers have no blocks to turn, and no loop that asks for it.
+// Rows are not picked in smaller registers (kPicks), and nothing asks for this.
 template <int64_t kLength, class T>
 VF SquaresOfTurned(const T *x);
 

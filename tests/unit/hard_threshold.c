@@ -345,28 +345,37 @@ typedef struct {
 
 enum { kInexact = 2048, kMostInBlock = 9 };
 
+/* An element of a dtype, 1 to 2 times 2^exponent, of any bits. Returns it as a number. */
+static double put_any(int32_t dtype, int exponent, uint32_t *random, void *x, int64_t i) {
+  *random = *random * 1664525u + 1013904223u;
+  const uint32_t bits = *random >> 9;
+  if (dtype == SPK_F32) return ((float *)x)[i] = ldexpf(1 + (float)bits * 0x1p-23f, exponent);
+  const int mantissa = dtype == SPK_F16 ? 10 : 7;
+  const int bias = dtype == SPK_F16 ? 15 : 127;
+  const uint32_t kept = bits >> (23 - mantissa);
+  ((uint16_t *)x)[i] = (uint16_t)((uint32_t)(exponent + bias) << mantissa | kept);
+  return ldexp((double)(kept | 1u << mantissa), exponent - mantissa);
+}
+
 /* Blocks of numbers of any bits. Of 16 blocks one has a threshold next to its norm, so that the
- * others that are judged with it tell nothing; or all have rather close ones. The sum of floats'
- * squares and its root are computed as defined, but for the order of the sum, which is of no matter
- * to the float that it is rounded to. */
-static void check_inexact(const inexact_layout *layout, int exponent, bool as_floats) {
-  enum { kClose = 9 };
+ * others that are judged with it tell nothing; or all have rather close ones. The sum of squares is
+ * exact, as numbers have one exponent, and its root is computed as defined. */
+static void check_inexact(const inexact_layout *layout, int32_t dtype, int exponent,
+                          bool as_floats) {
+  enum { kClose = 9, kNumel = kMostInBlock * kInexact };
   const double close[kClose] = {1,           1 + 0x1p-25, 1 - 0x1p-25, 1 + 0x1p-24, 1 - 0x1p-24,
                                 1 + 0x1p-23, 1 - 0x1p-23, 1 + 0x1p-22, 1 - 0x1p-22};
-  static float x[kMostInBlock * kInexact];
-  static float was[kMostInBlock * kInexact];
+  static float x[kNumel]; /* room for any dtype */
+  static float was[kNumel];
   float as_float[kInexact];
   double as_double[kInexact];
   float norms[kInexact];
   uint32_t random = 1;
-  for (int i = 0; i < layout->elements * kInexact; ++i) {
-    random = random * 1664525u + 1013904223u;
-    x[i] = was[i] = ldexpf(1 + (float)(random >> 9) * 0x1p-23f, exponent);
-  }
   for (int b = 0; b < kInexact; ++b) {
     double squares = 0;
     for (int e = 0; e < layout->elements; ++e) {
-      const double element = x[b * layout->step + e * layout->apart];
+      const int64_t i = b * layout->step + e * layout->apart;
+      const double element = put_any(dtype, exponent, &random, x, i);
       squares += element * element;
     }
     norms[b] = (float)sqrt(squares);
@@ -375,34 +384,43 @@ static void check_inexact(const inexact_layout *layout, int exponent, bool as_fl
     as_double[b] = norms[b] * (b % 16 ? far : close[group % kClose]);
     as_float[b] = (float)as_double[b];
   }
-  spk_block *block = blocks_of(SPK_F32, layout->view, DIMS(layout->block[0], layout->block[1]));
-  const spk_buffer weights = {x, layout->elements * kInexact, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  memcpy(was, x, sizeof x);
+  spk_block *block = blocks_of(dtype, layout->view, DIMS(layout->block[0], layout->block[1]));
+  const spk_buffer weights = {x, layout->elements * kInexact, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer limits = as_floats ? F32(as_float) : F64(as_double);
   assert_ok(spk_block_hard_threshold(NULL, block, &weights, NULL, 1, &limits, NULL, NULL));
+  const size_t size = dtype == SPK_F32 ? sizeof(float) : sizeof(uint16_t);
+  const float zero = 0;
   for (int b = 0; b < kInexact; ++b) {
     const bool stays = norms[b] >= (as_floats ? (double)as_float[b] : as_double[b]);
     for (int e = 0; e < layout->elements; ++e) {
-      const int i = b * layout->step + e * layout->apart;
-      assert_true(x[i] == (stays ? was[i] : 0));
+      const size_t at = (size_t)(b * layout->step + e * layout->apart) * size;
+      assert_memory_equal((char *)x + at, stays ? (char *)was + at : (const char *)&zero, size);
     }
   }
   spk_block_release(block);
 }
 
-static void thresholds_close_to_inexact_norms(void **state) {
-  (void)state;
+static void check_all_inexact(int32_t dtype, int first, int last) {
   const inexact_layout layouts[] = {
       {"(2,2048)", {2, 1}, 2, 2048, 1}, {"(3,2048)", {3, 1}, 3, 2048, 1},
       {"(4,2048)", {4, 1}, 4, 2048, 1}, {"(2048,2)", {1, 2}, 2, 1, 2},
       {"(2048,8)", {1, 8}, 8, 1, 8},    {"(2048,9)", {1, 9}, 9, 1, 9},
   };
   for (int64_t l = 0; l < COUNT(layouts); ++l) {
-    /* Squares of the largest and least are at either end of the range of floats, or beyond. */
-    for (int exponent = -149; exponent <= 126; ++exponent) {
-      check_inexact(&layouts[l], exponent, false);
-      check_inexact(&layouts[l], exponent, true);
+    for (int exponent = first; exponent <= last; ++exponent) {
+      check_inexact(&layouts[l], dtype, exponent, false);
+      check_inexact(&layouts[l], dtype, exponent, true);
     }
   }
+}
+
+/* Squares of the largest and least are at either end of the range of floats, or beyond. */
+static void thresholds_close_to_inexact_norms(void **state) {
+  (void)state;
+  check_all_inexact(SPK_F32, -149, 126);
+  check_all_inexact(SPK_BF16, -126, 126);
+  check_all_inexact(SPK_F16, -14, 15);
 }
 
 /* A norm that is a double, but infinite as a float, is not below any threshold; one that as a float

@@ -415,22 +415,27 @@ static void blocks_with_rows_of_a_few_elements(void **state) {
   }
 }
 
-/* The norms of the legs m * m - n * n and 2 * m * n are m * m + n * n: where those have 25 bits
- * they lie in the middle of two floats, of which the even one, a multiple of 4, is the norm. */
+/* The norms of the legs m * m - n * n and 2 * m * n are m * m + n * n: where those, or three times
+ * as much, have 25 bits, they lie in the middle of two floats, of which the even one, a multiple of
+ * 4, is the norm: the lower one for the former, the upper one for the latter. */
 static void norms_in_the_middle_of_two_floats_are_even(void **state) {
   (void)state;
   enum { kNorms = 4096 };
   static float apart[2 * kNorms], beside[2 * kNorms], want[kNorms], norms[kNorms];
   int count = 0;
-  for (int64_t m = 2897; count < kNorms; ++m) {
-    for (int64_t n = m - 1201; n < 4096 && count < kNorms; n += 2) {
-      const int64_t hypotenuse = m * m + n * n;
-      if (n >= m || hypotenuse <= 1 << 24 || hypotenuse >= 1 << 25) continue;
-      const int exponent = count % 200 - 120;
-      beside[2 * count] = apart[count] = ldexpf((float)(m * m - n * n), exponent);
-      beside[2 * count + 1] = apart[kNorms + count] = ldexpf((float)(-2 * m * n), exponent);
-      want[count++] =
-          ldexpf((float)(hypotenuse % 4 == 1 ? hypotenuse - 1 : hypotenuse + 1), exponent);
+  for (int64_t times = 1; times <= 3; times += 2) {
+    const int end = times == 1 ? kNorms / 2 : kNorms;
+    for (int64_t m = 1673; count < end; ++m) {
+      for (int64_t n = 1 + m % 2; n < m && count < end; n += 26) {
+        const int64_t legs[] = {times * (m * m - n * n), times * 2 * m * n};
+        const int64_t norm = times * (m * m + n * n);
+        if (norm <= 1 << 24 || norm >= 1 << 25 || legs[0] >= 1 << 24) continue;
+        assert_int_equal(norm % 4, times);
+        const int exponent = count % 200 - 120;
+        beside[2 * count] = apart[count] = ldexpf((float)legs[0], exponent);
+        beside[2 * count + 1] = apart[kNorms + count] = ldexpf((float)-legs[1], exponent);
+        want[count++] = ldexpf((float)(times == 1 ? norm - 1 : norm + 1), exponent);
+      }
     }
   }
   spk_block *columns = blocks_of(SPK_F32, "(2,4096)", DIMS(2, 1));

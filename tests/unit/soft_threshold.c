@@ -193,14 +193,12 @@ static void unusual_pairs_among_usual_ones(void **state) {
   }
 }
 
-/* Rows of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or
- * NaN. */
 /* --- roots of pairs ------------------------------------------------------------------------ */
 
 /* Two floats, the sum of whose squares, as a double, has a root very near the middle of two
- * doubles, where roots are hardest to round: middles are half an odd number of units in the last
- * place, and those whose square is all but a double are roots modulo 2^54 of the little that it
- * lacks. */
+ * doubles, where roots are hardest to round. With m the middle in halves of the last place, an odd
+ * number, m * m differs from the sum by some c of its last bit, where m * m = c modulo 2^54 (or 2^55);
+ * these have the least c, from 1 to 281, of those that are sums of squares of floats. */
 static const float kHardest[][2] = {
     {0x1p0f, 0x1p-26f},
     {0x1.a58afap0f, 0x1.03f988p-4f},
@@ -222,17 +220,25 @@ static const float kHardest[][2] = {
 
 enum { kRoots = 4096, kHardRoots = 1024 };
 
+/* Numbers from 0 to 1, of 24 bits. */
+static float next_number(uint32_t *random) {
+  *random = *random * 1664525u + 1013904223u;
+  return (float)(*random >> 8) * 0x1p-24f;
+}
+
 /* The hardest pairs, times powers of two, and any others, zeros among them. */
-static void fill_pair(int b, float *first, float *second) {
+static void fill_pair(int b, uint32_t *random, float *first, float *second) {
   if (b < kHardRoots) {
     const float *pair = kHardest[b % COUNT(kHardest)];
-    const int exponent = b / (int)COUNT(kHardest) * 3 - 96;
-    *first = ldexpf(pair[0], exponent / 2);
-    *second = -ldexpf(pair[1], exponent / 2);
-    return;
+    const int exponent = (b / (int)COUNT(kHardest) * 3 - 96) / 2;
+    *first = ldexpf(pair[0], exponent);
+    *second = -ldexpf(pair[1], exponent);
+  } else if (b % 100 == 0) {
+    *first = *second = 0;
+  } else {
+    *first = next_number(random);
+    *second = ldexpf(next_number(random), -(b % 16));
   }
-  *first = b % 100 == 0 ? 0 : (float)rand() / (float)RAND_MAX;
-  *second = b % 100 == 0 ? 0 : (float)rand() / (float)(rand() % 1000 + 1);
 }
 
 /* Pairs, `run` of which lie `apart` from each other, then the next ones `step` further on. */
@@ -259,15 +265,15 @@ static void blocks_die_at_the_root_of_their_squares(void **state) {
   const spk_soft_options options = without_eps();
   for (int64_t l = 0; l < COUNT(kPairLayouts); ++l) {
     const pairs *layout = &kPairLayouts[l];
-    srand(1);
+    uint32_t random = 1;
     int64_t count = 0;
     for (int b = 0; b < kRoots; ++b) {
       float *first = x + b / layout->run * layout->step + b % layout->run * layout->apart;
-      fill_pair(b, first, first + layout->second);
+      fill_pair(b, &random, first, first + layout->second);
       const double squares[] = {(double)first[0] * first[0],
                                 (double)first[layout->second] * first[layout->second]};
       const double root = sqrt(squares[0] + squares[1]);
-      thresholds[b] = b % 3 == 0 ? root : nextafter(root, b % 3 == 1 ? 0 : INFINITY);
+      thresholds[b] = b % 2 == 0 ? root : nextafter(root, 0);
       lives[b] = thresholds[b] < root;
       count += lives[b];
     }
@@ -284,6 +290,8 @@ static void blocks_die_at_the_root_of_their_squares(void **state) {
   }
 }
 
+/* Rows of doubles, the norm of each of which is 5 times 2^exponent, unless it is 0, infinite or
+ * NaN. */
 static void check_rows_of_doubles(int numel, int exponent, bool in_place) {
   enum { kRows = 42, kMost = kRows * 300 };
   static double x[kMost];
