@@ -352,7 +352,7 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t soon = args.soon;
-  const bool read_on = soon == kFar && sizeof(T) >= sizeof(float);
+  const bool read_on = kNearInTurn<T> != 0 && soon == kFar;  // a stream, and so are its factors
   ForEachRow<T, Factor<P>>(args, [=](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
     if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, read_on)))) return;
     for (int64_t i = 0; i < kCount; i += kFactors<P>) {
