@@ -55,10 +55,10 @@ class BlocksAcross {
     for (int64_t r = 0; r < kRows; ++r) ask_ahead(Row(x, r), kLanes, stages_of(soon_));
     for (int64_t k = 0; k < kRegisters; ++k) measures[k] = MeasureBlocks(op_, x + k * kRegister);
   }
-  HWY_INLINE V MeasureBlocks(const Soft &soft, const std::byte *x) const {
+  HWY_INLINE V MeasureBlocks(const Soft &, const std::byte *x) const {
     // What is done for products of Bf16 takes so long that dividers are not waited for.
     constexpr bool kSparesDivider = kRows <= 2 && !std::is_same_v<T, Bf16>;
-    return kSparesDivider ? soft.MeasureFew(Squares(x)) : soft.Measure(Squares(x));
+    return kSparesDivider ? Soft::MeasureFew(Squares(x)) : Soft::Measure(Squares(x));
   }
   HWY_INLINE VF MeasureBlocks(const Hard &, const std::byte *x) const {
     VF squares = hn::Zero(DF());
