@@ -108,6 +108,7 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
   buffers.check_overlap();
 
   Call call(context);
+  check_thresholds(call, limits.array, limits.count, true);
   Tally tally;
   tally.total = blocks_in_all(*handle);
   const Visits visits = values ? Visits::kTwice : Visits::kByThreshold;
@@ -115,8 +116,7 @@ void hard_threshold_by(spk_context *context, const Handle *handle, const char *w
   std::optional<Grids> measured;
   if (values) measured = grids_of(*handle, *values, {}, Visits::kTwice, call.memory());
   const Grids &scored = measured ? *measured : grids;
-  call.expect_loops(1 + static_cast<int>(grids.size()));
-  check_thresholds(call, limits.array, limits.count, true);
+  call.expect_loops(static_cast<int>(grids.size()));
   for (size_t m = 0; m < grids.size(); ++m) {
     const int member = static_cast<int>(m);
     hard_threshold(call, grids[m], scored[m], limits.on(*handle, grids[m], member), &tally);
@@ -165,14 +165,14 @@ spk_status soft_threshold_by(spk_context *context, const Handle *handle, const c
   buffers.check_overlap();
 
   Call call(context);
+  check_thresholds(call, limits.array, limits.count, false);
   Tally tally;
   tally.total = blocks_in_all(*handle);
   const Visits visits = conditioners ? Visits::kTwice : Visits::kByThreshold;
   const Grids grids = grids_of(*handle, w.x, w.into, visits, call.memory());
   Grids metric(call.memory());
   if (conditioners) metric = grids_of(*handle, *conditioners, {}, Visits::kTwice, call.memory());
-  call.expect_loops(1 + static_cast<int>(grids.size() + metric.size()));
-  check_thresholds(call, limits.array, limits.count, false);
+  call.expect_loops(static_cast<int>(grids.size() + metric.size()));
   for (size_t m = 0; m < metric.size(); ++m) {
     check_conditioners(call, metric[m], first_leaf(*handle, static_cast<int>(m)));
   }

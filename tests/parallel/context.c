@@ -132,7 +132,6 @@ struct watch {
   int cancel_at; /* the call that answers non-zero; 0 = none */
   int64_t last;
   int backwards;
-  int ends; /* reports that all is done, which none of them is: they come before work */
   spk_context *own;
   const struct fixture *fixture;
   spk_status reentered; /* with the same context */
@@ -144,7 +143,6 @@ static int32_t watched(void *user, int64_t done, int64_t total) {
   ++w->calls;
   if (done < w->last || done < 0 || done > total) w->backwards = 1;
   w->last = done;
-  w->ends += done == total;
   if (w->fixture && w->calls == 1) {
     int64_t count = 0;
     w->reentered =
@@ -168,27 +166,6 @@ static void progress_grows(void **state) {
   assert_true(w.calls >= 2);
   assert_false(w.backwards);
   spk_context_release(context);
-}
-
-static void progress_of_thresholds_ends_with_the_last_block(void **state) {
-  struct fixture *f = *state;
-  float limits[kRows];
-  for (int r = 0; r < kRows; ++r) limits[r] = 1.0F;
-  const spk_buffer thresholds = {limits, kRows, SPK_F32, SPK_LAYOUT_VIEW, NULL};
-  struct watch soft = {0};
-  spk_context *context = watched_context(&soft, 2);
-  assert_int_equal(
-      spk_block_soft_threshold(context, f->rows, &f->buffer, NULL, 1, &thresholds, NULL, NULL),
-      SPK_OK);
-  spk_context_release(context);
-  struct watch hard = {0};
-  context = watched_context(&hard, 2);
-  assert_int_equal(
-      spk_block_hard_threshold(context, f->rows, &f->buffer, NULL, 1, &thresholds, NULL, NULL),
-      SPK_OK);
-  spk_context_release(context);
-  assert_true(soft.calls >= 2 && !soft.backwards && soft.ends == 0);
-  assert_true(hard.calls >= 2 && !hard.backwards && hard.ends == 0);
 }
 
 static void a_cancelled_call_leaves_each_block_untouched_or_finished(void **state) {
@@ -283,8 +260,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(an_allocator_that_fails_ends_the_call_with_nothing_written,
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(progress_grows, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(progress_of_thresholds_ends_with_the_last_block, set_up,
-                                      tear_down),
       cmocka_unit_test_setup_teardown(a_cancelled_call_leaves_each_block_untouched_or_finished,
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_cancelled_call_does_not_split_a_large_block, set_up,
