@@ -69,7 +69,6 @@ HWY_INLINE VF JoinBlocks(VTurned sums) {
 template <int64_t kLength, class T>
 HWY_INLINE VF SquaresOfTurned(const T *x) {
   static_assert(kLength == kLanes || kLength == kKernel);
-  const DTurned d;
   VTurned rows[kTurned];
   for (int64_t r = 0; r < kTurned; ++r) rows[r] = LoadRows(x + r * kLength, kLength);
   TransposeBlocks<float>(rows);
