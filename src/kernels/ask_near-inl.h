@@ -30,8 +30,8 @@ inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
 
 // Is what follows in memory read next? In a stream it is, and in long rows most of it. What follows
 // short ones that lie apart would be brought for nothing.
+inline constexpr int64_t kLongEnough = 4096;
 HWY_INLINE bool IsReadNext(int64_t row_bytes, int64_t soon) {
-  constexpr int64_t kLongEnough = 4096;
   return soon == kFar || row_bytes >= kLongEnough;
 }
 

@@ -207,6 +207,25 @@ HWY_INLINE void TakeRoot(const ReduceArgs &args, Accumulator<Op> *sum) {
   if (Op::kWhat == kSumSquares && args.roots) sum->sum = hn::Sqrt(sum->sum);
 }
 
+// Past the caches, in as large parts as may begin there, if four floats may: those that most
+// allocators give begin so. What is written to a line in turn reaches memory together.
+template <class DT>
+HWY_INLINE void StreamFloats(hn::Vec<DT> floats, DT d, float *to) {
+  constexpr auto kFloats = static_cast<int64_t>(hn::MaxLanes(d));
+  if (HWY_LIKELY(reinterpret_cast<uintptr_t>(to) % (kFloats * sizeof(float)) == 0)) {
+    return StorePastCaches(floats, d, to);
+  }
+#if HWY_MAX_BYTES >= 32
+  if constexpr (kFloats > 4) {
+    const hn::Half<DT> half;
+    StreamFloats(hn::LowerHalf(half, floats), half, to);
+    StreamFloats(hn::UpperHalf(half, floats), half, to + kFloats / 2);
+    return;
+  }
+#endif
+  hn::StoreU(floats, d, to);
+}
+
 HWY_INLINE void StoreFloats(V results, bool past_caches, float *to, int64_t count) {
   const DF df;
   const VF floats = ToFloat(results);
@@ -214,8 +233,8 @@ HWY_INLINE void StoreFloats(V results, bool past_caches, float *to, int64_t coun
     HWY_ALIGN float some[kN];
     hn::Store(floats, df, some);
     for (int64_t i = 0; i < count; ++i) to[i] = some[i];
-  } else if (past_caches && reinterpret_cast<uintptr_t>(to) % (kN * sizeof(float)) == 0) {
-    StorePastCaches(floats, df, to);
+  } else if (past_caches) {
+    StreamFloats(floats, df, to);
   } else {
     hn::StoreU(floats, df, to);
   }

@@ -11,6 +11,7 @@
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
+#include "kernels/norms_of_pairs-inl.h"
 #include "kernels/prefetch.h"
 #include "kernels/reduce-inl.h"
 #include "kernels/root-inl.h"
@@ -223,9 +224,8 @@ HWY_INLINE void ReduceTinyRows(const ReduceArgs &args) {
   }
 }
 
-// From rows of so many bytes on, a few of them are reduced faster as the boxes of many are; two only
-// if they are floats. Measured.
-inline constexpr int64_t kLeastInBox = 4096;
+// From rows that are read in turn as streams on, a few of them are reduced faster as the boxes of
+// many are; two only if they are floats. Measured.
 template <class T>
 inline constexpr bool kPairsInBoxes = std::is_same_v<T, float>;
 
@@ -241,7 +241,8 @@ HWY_NOINLINE void ReduceAnyAcross(const ReduceArgs &args) {
   if constexpr (kIsCommon<T, Op>) {
     const bool contiguous = args.inner.step == static_cast<int64_t>(sizeof(T));
     // Memory would wait for what loops of boxes take to begin and to end.
-    const bool is_short = args.inner.count * static_cast<int64_t>(sizeof(T)) < kLeastInBox;
+    const bool is_short = args.inner.count * static_cast<int64_t>(sizeof(T)) < kLongEnough;
+    if (WriteNormsOfPairs<T, Op>(args)) return;
     if (contiguous && args.rows == 2 && (is_short || !kPairsInBoxes<T>)) {
       if (args.inner.count == kLanes) return ReduceFewRows<2, kLanes, T, Op>(args);
       return ReduceFewRows<2, 0, T, Op>(args);

@@ -456,6 +456,123 @@ static void norms_in_the_middle_of_two_floats_are_even(void **state) {
   spk_block_release(strided);
 }
 
+/* Blocks of two elements that lie together, in two rows, or eight and eight in turn. */
+enum { kTogether, kInRows, kInLanes, kPairLayouts };
+
+static int64_t place_in_pairs(int layout, int64_t pairs, int64_t i, int which) {
+  if (layout == kTogether) return 2 * i + which;
+  if (layout == kInRows) return i + which * pairs;
+  return i / 8 * 16 + 8 * which + i % 8;
+}
+
+static spk_block *pairs_of(int32_t dtype, int layout, int64_t pairs) {
+  char text[64];
+  if (layout == kTogether) {
+    snprintf(text, sizeof text, "(%d,2)", (int)pairs);
+    return blocks_of(dtype, text, DIMS(1, 2));
+  }
+  if (layout == kInRows) {
+    snprintf(text, sizeof text, "(2,%d)", (int)pairs);
+    return blocks_of(dtype, text, DIMS(2, 1));
+  }
+  snprintf(text, sizeof text, "(%d,8,2):(16,1,8)", (int)(pairs / 8));
+  return blocks_of(dtype, text, DIMS(1, 1, 2));
+}
+
+/* Pairs in all layouts against the same by way of doubles, whose roots IEEE 754 rounds. */
+enum { kMostPairs = 1 << 15 };
+
+static float norm_of_pair(double p, double a, double b) {
+  const double x = fabs(a);
+  const double y = fabs(b);
+  if (isnan(x) || isnan(y)) return NAN;
+  if (isinf(p)) return (float)fmax(x, y);
+  return (float)(p == 1 ? x + y : sqrt(x * x + y * y));
+}
+
+static void check_pairs(int32_t dtype, const double (*pair)[2], int64_t pairs) {
+  static double elements[2 * kMostPairs];
+  static float x[2 * kMostPairs], norms[kMostPairs];
+  const double ps[] = {1, 2, INFINITY};
+  for (int layout = 0; layout < kPairLayouts; ++layout) {
+    const int64_t count = layout == kInLanes ? pairs / 8 * 8 : pairs;
+    for (int64_t i = 0; i < count; ++i) {
+      for (int k = 0; k < 2; ++k) elements[place_in_pairs(layout, count, i, k)] = pair[i][k];
+    }
+    store_numbers(elements, 2 * count, dtype, x);
+    spk_block *block = pairs_of(dtype, layout, count);
+    const spk_buffer leaf = {x, 2 * count, dtype, SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer out = {norms, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    for (int j = 0; j < COUNT(ps); ++j) {
+      assert_ok(spk_block_norms(NULL, block, &leaf, 1, ps[j], &out));
+      for (int64_t i = 0; i < count; ++i) {
+        const float want = norm_of_pair(ps[j], pair[i][0], pair[i][1]);
+        if (SAME_FLOAT(norms[i], want)) continue;
+        fail_msg("layout %d, p %g: norm of %a and %a: got %a, expected %a", layout, ps[j],
+                 pair[i][0], pair[i][1], norms[i], want);
+      }
+    }
+    spk_block_release(block);
+  }
+}
+
+/* All pairs of numbers from the ends and the middle of the range of floats; one is not a number. */
+static void norms_of_pairs_of_all_sizes(void **state) {
+  (void)state;
+  static double pair[kMostPairs][2];
+  double number[160] = {0, -0.0, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN};
+  int numbers = 8;
+  for (int e = -149; e < 128; e += e < -130 || e > 118 ? 1 : e < -44 || e > -33 ? 11 : 1) {
+    number[numbers++] = two_to(e);
+    number[numbers++] = -(double)(float)(1.7 * two_to(e));
+  }
+  int64_t pairs = 0;
+  for (int i = 0; i < numbers; ++i) {
+    for (int j = 0; j < numbers; ++j) {
+      pair[pairs][0] = number[i];
+      pair[pairs++][1] = number[j];
+    }
+  }
+  assert_true(pairs <= kMostPairs);
+  check_pairs(SPK_F32, pair, pairs);
+}
+
+/* A leg that makes the norm as much longer than the other as half of that one's last bit: its
+ * neighbours lead to either side of the middle of two floats, from 2^-47 of the norm on. */
+static void norms_of_pairs_near_the_middle_of_two_floats(void **state) {
+  (void)state;
+  static double pair[kMostPairs][2];
+  int64_t pairs = 0;
+  for (int start = 0; start < 400; ++start) {
+    const int exponent = start % 150 - 60;
+    const float longer = ldexpf((float)((1 << 23) + start * 20963), exponent - 23);
+    const double last = two_to(exponent - 23);
+    const float shorter = (float)sqrt(longer * last + last * last / 4);
+    for (int away = 0; away < 16; ++away) {
+      for (int side = -1; side <= 1; side += 2) {
+        const double off = side * ldexp(shorter, away - 24);
+        pair[pairs][start % 2] = side * (double)longer;
+        pair[pairs++][(start + 1) % 2] = (float)(shorter + off);
+      }
+    }
+  }
+  check_pairs(SPK_F32, pair, pairs - 3);
+}
+
+static void norms_of_few_pairs_and_of_narrow_ones(void **state) {
+  (void)state;
+  static double pair[300][2];
+  for (int i = 0; i < 300; ++i) {
+    pair[i][0] = ldexp(tiny_element(2 * i), i % 17 - 8);
+    pair[i][1] = ldexp(tiny_element(2 * i + 1), i % 13 - 6);
+  }
+  for (int64_t pairs = 8; pairs < 300; pairs += pairs < 50 ? 1 : 49) {
+    check_pairs(SPK_F32, pair, pairs);
+    check_pairs(SPK_F16, pair, pairs);
+    check_pairs(SPK_BF16, pair, pairs);
+  }
+}
+
 /* Along such rows sums run in lanes, of which the last elements fill some. */
 static void blocks_with_rows_of_a_few_lanes(void **state) {
   (void)state;
@@ -1071,12 +1188,41 @@ static void check_many(int32_t dtype, int64_t size, const char *text, int rows, 
   free(x);
 }
 
+/* Pairs as many, from where allocators' arrays begin, too. */
+static void check_many_pairs(int layout, double p, int before) {
+  const int64_t pairs = kMany / 8 * 8 + 8;
+  float *x = malloc((size_t)(2 * pairs) * sizeof *x);
+  float *lines = aligned_alloc(64, (kMany / kLine + 3) * 64);
+  assert_true(x && lines);
+  float *norms = lines + before;
+  norms[-1] = norms[pairs] = -1; /* around the array */
+  for (int64_t i = 0; i < 2 * pairs; ++i) x[i] = (float)(i % 127 - 63);
+  spk_block *block = pairs_of(SPK_F32, layout, pairs);
+  const spk_buffer leaf = {x, 2 * pairs, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer out = {norms, pairs, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, p, &out));
+  spk_block_release(block);
+  for (int64_t i = 0; i < pairs; ++i) {
+    const float want = norm_of_pair(p, x[place_in_pairs(layout, pairs, i, 0)],
+                                    x[place_in_pairs(layout, pairs, i, 1)]);
+    if (norms[i] != want) fail_msg("norm %d: got %g, expected %g", (int)i, norms[i], want);
+  }
+  assert_true(norms[-1] == -1 && norms[pairs] == -1);
+  free(lines);
+  free(x);
+}
+
 static void many_norms(void **state) {
   (void)state;
   check_many(SPK_F32, 4, "(1,8388613)", 1, 2, 1);
   check_many(SPK_BF16, 2, "(1,8388613)", 1, 2, 1);
   check_many(SPK_F32, 4, "(2,8388613)", 2, 1, 1);
   check_many(SPK_F32, 4, "(2,8388613)", 2, 1, kLine);
+  const int before[] = {1, 4, 8, kLine};
+  for (int i = 0; i < COUNT(before); ++i) {
+    check_many_pairs(i % kPairLayouts, 2, before[i]);
+    check_many_pairs(kInLanes, 1, before[i]);
+  }
 }
 
 int main(void) {
@@ -1098,6 +1244,9 @@ int main(void) {
       TEST(large_blocks_and_many_blocks),
       TEST(blocks_with_rows_of_a_few_elements),
       TEST(norms_in_the_middle_of_two_floats_are_even),
+      TEST(norms_of_pairs_of_all_sizes),
+      TEST(norms_of_pairs_near_the_middle_of_two_floats),
+      TEST(norms_of_few_pairs_and_of_narrow_ones),
       TEST(blocks_with_rows_of_a_few_lanes),
       TEST(blocks_across_short_rows),
       TEST(norms_of_scattered_blocks),

@@ -1,0 +1,236 @@
+// Norms of blocks of two floats, each a lane of a whole register of floats, to the same bits as by
+// way of doubles.
+#if defined(SPK_KERNELS_NORMS_OF_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_NORMS_OF_PAIRS_INL_H_
+#undef SPK_KERNELS_NORMS_OF_PAIRS_INL_H_
+#else
+#define SPK_KERNELS_NORMS_OF_PAIRS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <type_traits>
+
+#include "kernels/ask_near-inl.h"
+#include "kernels/convert-inl.h"
+#include "kernels/prefetch.h"
+#include "kernels/reduce-inl.h"
+#include "kernels/root-inl.h"
+#include "kernels/tiny-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Where 1 / x is guessed to 12 bits or more, and registers are large enough to gain by it.
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
+// Registers of twice as many floats as those of doubles have doubles.
+using DW = hn::Repartition<float, D>;
+using VW = hn::Vec<DW>;
+inline constexpr int64_t kW = static_cast<int64_t>(hn::MaxLanes(DW()));
+
+template <class Op>
+struct NormOfTwo;
+
+// As a double the sum would be exact, or so far from the middle of two floats that rounding it twice
+// is rounding it once.
+template <>
+struct NormOfTwo<Sum> {
+  static HWY_INLINE VW Of(VW a, VW b) { return hn::Add(hn::Abs(a), hn::Abs(b)); }
+};
+
+// See MaxMagnitude.
+template <>
+struct NormOfTwo<MaxMagnitude> {
+  static HWY_INLINE VW Of(VW a, VW b) {
+    const hn::RebindToSigned<DW> di;
+    const auto bits_a = hn::BitCast(di, hn::Abs(a));
+    const auto bits_b = hn::BitCast(di, hn::Abs(b));
+    return hn::BitCast(DW(), hn::Max(bits_a, bits_b));
+  }
+};
+
+template <>
+struct NormOfTwo<SumSquares> {
+  // The root of a sum of two squares, as a float that is at most half of its last bit away, plus what
+  // one step of Newton's tells about the rest: with `kSlack` more or less of it, the same float.
+  // The sum is two floats, exact but for 2^-47 of it.
+  static HWY_INLINE VW Of(VW a, VW b) {
+    const DW d;
+    constexpr float kSlack = 0x1p-11F;
+    const VW kLeast = hn::Set(d, 0x1p-38F);  // whose square has a last bit that floats can tell
+    // Of a number and NaN these take the second: whichever is NaN, so is one of them.
+    const VW larger = hn::Max(hn::Abs(a), hn::Abs(b));
+    const VW smaller = hn::Min(hn::Abs(b), hn::Abs(a));
+    const VW square = hn::Mul(larger, larger);
+    const VW sum = hn::MulAdd(smaller, smaller, square);
+    const VW lost = hn::Add(hn::MulSub(larger, larger, square),
+                            hn::MulAdd(smaller, smaller, hn::Sub(square, sum)));
+    const VW root = hn::Sqrt(sum);
+    const VW rest = hn::Add(hn::NegMulAdd(root, root, sum), lost);
+    const VW step = hn::Mul(rest, hn::ApproximateReciprocal(hn::Max(root, kLeast)));
+    const VW norm = hn::MulAdd(step, hn::Set(d, 0.5F * (1 + kSlack)), root);
+    const VW other = hn::MulAdd(step, hn::Set(d, 0.5F * (1 - kSlack)), root);
+    const auto is_tiny = hn::And(hn::Lt(larger, kLeast), hn::Ne(larger, hn::Zero(d)));
+    const auto is_sure = hn::AndNot(is_tiny, hn::Eq(norm, other));
+    if (HWY_LIKELY(hn::AllTrue(d, is_sure))) return norm;
+    return ByDoubles(a, b);
+  }
+
+ private:
+  static HWY_NOINLINE VW ByDoubles(VW a, VW b) {
+    const DF half;
+    const VF low = OfHalf(hn::LowerHalf(half, a), hn::LowerHalf(half, b));
+    const VF high = OfHalf(hn::UpperHalf(half, a), hn::UpperHalf(half, b));
+    return hn::Combine(DW(), high, low);
+  }
+  static HWY_INLINE VF OfHalf(VF a, VF b) {
+    const V x = hn::PromoteTo(D(), a);
+    const V y = hn::PromoteTo(D(), b);
+    return ToFloat(RootOfFew(hn::MulAdd(x, x, hn::Mul(y, y))));
+  }
+};
+
+// How elements of pairs lie: together; kLanes first ones side by side, then as many second ones
+// somewhere; or many of each in rows.
+enum PairLayout { kTogether, kInLanes, kInRows };
+
+// Writes the norms of pairs, of kW at a time.
+template <PairLayout kLayout, class T, class Op>
+class NormsOfPairs {
+ public:
+  explicit NormsOfPairs(const ReduceArgs &args)
+      : second_(args.row[1] - args.row[0]),
+        next_lanes_(args.outer.step),
+        soon_(args.soon),
+        asks_near_(kNearInTurn<T> != 0 && args.soon == kFar),
+        asks_in_turn_(args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
+        past_caches_(args.past_caches) {}
+
+  // `count` >= kW pairs, `step` bytes apart from each other, or from one kLanes of them to the next.
+  HWY_INLINE void Write(const std::byte *x, int64_t step, int64_t count, float *to) const {
+    constexpr int64_t kApart = kLayout == kInLanes ? kLanes : 1;
+    int64_t i = 0;
+    for (; i + kW <= count; i += kW) Store(Norms(x + i / kApart * step), to + i);
+    if (i == count) return;
+    // The last ones, with some of those before once more.
+    const int64_t last = count - kW;
+    StoreFrom(i - last, Norms(x + last / kApart * step), to + last);
+  }
+
+ private:
+  HWY_INLINE void Store(VW norms, float *to) const {
+    if (past_caches_) {
+      StreamFloats(norms, DW(), to);
+    } else {
+      hn::StoreU(norms, DW(), to);
+    }
+  }
+  // From number `first` on. Lines that have been written past the caches are not begun again.
+  HWY_INLINE void StoreFrom(int64_t first, VW norms, float *to) const {
+    HWY_ALIGN float some[kW];
+    hn::Store(norms, DW(), some);
+    const hn::CappedTag<float, 4> four;
+    int64_t i = first;
+    for (; past_caches_ && i + 4 <= kW; i += 4) {
+      StreamFloats(hn::LoadU(four, some + i), four, to + i);
+    }
+    for (; i < kW; ++i) to[i] = some[i];
+  }
+
+  HWY_INLINE void Ask(const std::byte *x) const {
+    if constexpr (kLayout == kTogether) {
+      AskForElements(x, 2 * kW);
+    } else if constexpr (kLayout == kInLanes) {
+      for (int64_t k = 0; k < kW / kLanes; ++k) AskForLine(x + k * next_lanes_);
+    } else {
+      AskForElements(x, kW);
+      AskForElements(x + second_, kW);
+    }
+  }
+  HWY_INLINE void AskForElements(const std::byte *x, int64_t count) const {
+    const T *row = reinterpret_cast<const T *>(x);
+    if (kLayout == kInRows && asks_in_turn_) return AskInTurn(row, count);
+    for (int64_t i = 0; i < count; i += kLineOf<T>) AskForLine(row + i);
+  }
+  HWY_INLINE void AskForLine(const void *x) const {
+    prefetch_far(x, soon_);
+    if (asks_near_) prefetch_near(x, kNear);
+  }
+
+  HWY_INLINE VW Norms(const std::byte *x) const {
+    Ask(x);
+    if constexpr (kLayout == kTogether) {
+      const T *first = reinterpret_cast<const T *>(x);
+      const VW in[] = {LoadFloats(DW(), first), LoadFloats(DW(), first + kW)};
+      VW element[2];
+      Deinterleave<2>(DW(), in, element);
+      return NormOfTwo<Op>::Of(element[0], element[1]);
+    } else {
+      return NormOfTwo<Op>::Of(Elements(x), Elements(x + second_));
+    }
+  }
+  HWY_INLINE VW Elements(const std::byte *x) const {
+    const T *some = reinterpret_cast<const T *>(x);
+    if constexpr (kLayout == kInLanes && kW > kLanes) {
+      const T *more = reinterpret_cast<const T *>(x + next_lanes_);
+      return hn::Combine(DW(), LoadFloats(DF(), more), LoadFloats(DF(), some));
+    } else {
+      return LoadFloats(DW(), some);
+    }
+  }
+
+  const int64_t second_;      // bytes from first elements to second ones
+  const int64_t next_lanes_;  // bytes from kLanes first elements to the next
+  const int64_t soon_;
+  const bool asks_near_;
+  const bool asks_in_turn_;
+  const bool past_caches_;
+};
+
+// Returns whether there are as many pairs as it takes; else it does nothing.
+template <PairLayout kLayout, class T, class Op>
+HWY_NOINLINE bool WriteNorms(const ReduceArgs &args) {
+  const NormsOfPairs<kLayout, T, Op> pairs(args);
+  const std::byte *x = args.x + args.row[0];
+  if constexpr (kLayout == kInLanes) {
+    const int64_t count = args.outer.count * kLanes;
+    if (count < kW) return false;
+    pairs.Write(x, args.outer.step, count, args.floats);
+    return true;
+  }
+  if (args.inner.count < kW) return false;
+  for (int64_t o = 0; o < args.outer.count; ++o) {
+    pairs.Write(x + o * args.outer.step, args.inner.step, args.inner.count,
+                args.floats + o * args.outer.out);
+  }
+  return true;
+}
+
+template <class T, class Op>
+inline constexpr bool kHasNormsOfPairs = !std::is_same_v<T, double> && Op::kWhat != kCount;
+
+// Returns whether args ask for norms of pairs, and of enough of them; else it does nothing.
+template <class T, class Op>
+HWY_INLINE bool WriteNormsOfPairs(const ReduceArgs &args) {
+  if constexpr (kHasNormsOfPairs<T, Op>) {
+    if (args.rows != 2 || !args.floats || (Op::kWhat == kSumSquares && !args.roots)) return false;
+    if (args.n == 2) return WriteNorms<kTogether, T, Op>(args);
+    if (args.inner.step != static_cast<int64_t>(sizeof(T))) return false;
+    const bool are_lanes = args.inner.count == kLanes && args.outer.out == kLanes;
+    return are_lanes ? WriteNorms<kInLanes, T, Op>(args) : WriteNorms<kInRows, T, Op>(args);
+  }
+  return false;
+}
+#else
+template <class T, class Op>
+HWY_INLINE bool WriteNormsOfPairs(const ReduceArgs &) {
+  return false;
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
