@@ -65,8 +65,12 @@ struct LocalThresholds {
 
 LocalThresholds local_thresholds(const Kernels &kernels, Scratch &scratch, const Rect &rect,
                                  const GridArray &array) {
+  if (array.dtype == SPK_F32) {
+    const float *floats = load_floats(kernels, scratch, rect, array);
+    return {reinterpret_cast<const std::byte *>(floats), size_of(SPK_F32)};
+  }
   if (is_row_major(rect, array)) {
-    return {array.data + dot(rect.low, array.step), size_of(array.dtype)};
+    return {array.data + dot(rect.low, array.step), size_of(SPK_F64)};
   }
   double *copy = scratch.take<double>(rect.count());
   load(kernels, rect, array, copy);

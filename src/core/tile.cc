@@ -87,6 +87,10 @@ const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &r
   for_each_run(rect, array, kFloat,
                [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
                  const auto *numbers = reinterpret_cast<const float *>(from);
+                 if (step == 0) {
+                   std::fill_n(local + to, count, numbers[0]);
+                   return;
+                 }
                  for (int64_t i = 0; i < count; ++i) local[to + i] = numbers[i * (step / kFloat)];
                });
   return local;
