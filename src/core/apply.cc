@@ -32,10 +32,8 @@ bool are_all_floats(const Grid &grid, const GridArray &multiplier) {
 }
 
 void multiply_floats(Call &call, const Grid &grid, const GridArray &multiplier) {
-  const bool is_float = multiplier.dtype == SPK_F32;
-  const int64_t kept = size_of(SPK_F32) + (is_float ? 0 : kDoubleBytes);  // others go by doubles
   apply(
-      call, grid, kept,
+      call, grid, size_of(SPK_F32),
       [&](Scratch &scratch, const Rect &rect) {
         return load_floats(call.kernels(), scratch, rect, multiplier);
       },

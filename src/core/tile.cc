@@ -46,31 +46,30 @@ GridArray elements_of(const GridLeaf &leaf) {
   return {const_cast<std::byte *>(leaf.x), leaf.dtype, leaf.grid_x};
 }
 
-void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local) {
-  const auto convert = kernels.to_double[index_of_dtype(array.dtype)];
-  const int64_t size = size_of(array.dtype);
-  assert(size > 0);
-  const auto convert_run = [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
-    // One entry for all is converted once.
-    const int64_t distinct = step == 0 ? 1 : count;
-    convert(from, distinct, step / size, local + to, 1);
-    if (distinct < count) std::fill_n(local + to + 1, count - 1, local[to]);
-  };
-  for_each_run(rect, array, size, convert_run);
-}
-
 namespace {
 
-void load_by_doubles(const Kernels &kernels, Scratch &scratch, const Rect &rect,
-                     const GridArray &array, float *local) {
-  const Scratch::Frame frame(scratch);
-  double *wide = scratch.take<double>(rect.count());
-  load(kernels, rect, array, wide);
-  const auto to_floats = kernels.from_double[index_of_dtype(SPK_F32)];
-  to_floats(wide, rect.count(), 1, reinterpret_cast<std::byte *>(local), 1);
+// convert(from, count, step, to) makes local entries of elements `step` apart.
+template <typename T, typename Convert>
+void load_by(const Convert &convert, const Rect &rect, const GridArray &array, T *local) {
+  const int64_t size = size_of(array.dtype);
+  assert(size > 0);
+  const auto load_run = [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
+    // One entry for all is converted once.
+    const int64_t distinct = step == 0 ? 1 : count;
+    convert(from, distinct, step / size, local + to);
+    if (distinct < count) std::fill_n(local + to + 1, count - 1, local[to]);
+  };
+  for_each_run(rect, array, size, load_run);
 }
 
 }  // namespace
+
+void load(const Kernels &kernels, const Rect &rect, const GridArray &array, double *local) {
+  const auto to_doubles = kernels.to_double[index_of_dtype(array.dtype)];
+  load_by([&](const std::byte *from, int64_t count, int64_t step,
+              double *to) { to_doubles(from, count, step, to, 1); },
+          rect, array, local);
+}
 
 const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &rect,
                          const GridArray &array) {
@@ -79,20 +78,7 @@ const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &r
     return reinterpret_cast<const float *>(array.data + dot(rect.low, array.step));
   }
   float *local = scratch.take<float>(rect.count());
-  if (array.dtype != SPK_F32) {
-    load_by_doubles(kernels, scratch, rect, array, local);
-    return local;
-  }
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  for_each_run(rect, array, kFloat,
-               [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
-                 const auto *numbers = reinterpret_cast<const float *>(from);
-                 if (step == 0) {
-                   std::fill_n(local + to, count, numbers[0]);
-                   return;
-                 }
-                 for (int64_t i = 0; i < count; ++i) local[to + i] = numbers[i * (step / kFloat)];
-               });
+  load_by(kernels.to_float[index_of_dtype(array.dtype)], rect, array, local);
   return local;
 }
 

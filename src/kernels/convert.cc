@@ -19,6 +19,11 @@ void ToDouble(const std::byte *from, int64_t n, int64_t step, double *out, int64
 }
 
 template <class T>
+void ToFloats(const std::byte *from, int64_t n, int64_t step, float *out) {
+  ReadRow(reinterpret_cast<const T *>(from), n, step, out, 1);
+}
+
+template <class T>
 HWY_INLINE auto Rounded(V v) {
   if constexpr (sizeof(T) == sizeof(float)) {
     return ToFloat(v);
@@ -51,6 +56,9 @@ void FillConvert(Kernels *table) {
   table->to_double[kF64] = ToDouble<double>;
   table->to_double[kF16] = ToDouble<F16>;
   table->to_double[kBf16] = ToDouble<Bf16>;
+  table->to_float[kF32] = ToFloats<float>;
+  table->to_float[kF16] = ToFloats<F16>;
+  table->to_float[kBf16] = ToFloats<Bf16>;
   table->from_double[kF32] = FromDouble<float>;
   table->from_double[kF64] = FromDouble<double>;
   table->from_double[kF16] = FromDouble<F16>;

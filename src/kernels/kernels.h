@@ -341,6 +341,7 @@ struct Kernels {
   // Conversions of a row; `from_double` rounds once, to nearest even.
   void (*to_double[kDtypes])(const std::byte *x, int64_t n, int64_t step, double *out,
                              int64_t out_step);
+  void (*to_float[kDtypes])(const std::byte *x, int64_t n, int64_t step, float *out);  // not of f64
   void (*from_double[kDtypes])(const double *in, int64_t n, int64_t in_step, std::byte *y,
                                int64_t step);
   // The same to contiguous floats [0] or doubles [1], past the caches.

@@ -6,6 +6,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/convert-inl.h"
@@ -37,6 +38,24 @@ HWY_INLINE int64_t MaskRegisters(DW d, const T *x, T *y, int64_t i, int64_t n, c
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (; i + lanes <= n; i += lanes) MaskRegister(d, x + i, y + i, keep + i, soon);
   return i;
+}
+
+// Rows of kLanes words that share their keep bytes, two of them in a register.
+template <class T>
+inline constexpr bool kTwinsFit = hn::MaxLanes(hn::CappedTag<T, 2 * kLanes>()) == 2 * kLanes;
+
+template <class T>
+HWY_INLINE void MaskTwins(const T *x, T *y, const uint8_t *keep, int64_t soon, bool is_stream) {
+  const hn::CappedTag<T, 2 * kLanes> d;
+  const hn::CappedTag<uint64_t, 2> twice;
+  uint64_t bytes;
+  static_assert(sizeof bytes == kLanes);
+  std::memcpy(&bytes, keep, sizeof bytes);
+  prefetch_far(x, soon);
+  if (is_stream) prefetch_near(x, kNear);
+  const auto both = hn::BitCast(hn::Rebind<uint8_t, decltype(d)>(), hn::Set(twice, bytes));
+  const auto kept = hn::Ne(hn::PromoteTo(d, both), hn::Zero(d));
+  hn::StoreU(hn::IfThenElseZero(kept, hn::LoadU(d, x)), d, y);
 }
 
 // A keep byte for each element of the row.
@@ -319,10 +338,19 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
             MaskShortRow(x, y, n, *keep != 0);
           });
     case Rows::kElements:
+      if constexpr (kTwinsFit<T>) {
+        if (AreTwins<T>(args)) {
+          return ForEachRow<T, uint8_t>(AsTwins(args),
+                                        [soon = args.soon, is_stream = args.soon == kFar](
+                                            const T *x, T *y, const uint8_t *keep)
+                                            HWY_ATTR { MaskTwins(x, y, keep, soon, is_stream); });
+        }
+      }
       if (args.n == lanes) {
-        return ForEachRow<T, uint8_t>(
-            args, [soon = args.soon](const T *x, T *y, const uint8_t *keep)
-                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, keep, soon); });
+        return ForEachRow<T, uint8_t>(args, [soon = args.soon, is_stream = args.soon == kFar](
+                                                const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+          MaskRegister(MaskWords<T>(), x, y, keep, soon);
+        });
       }
       return ForEachRow<T, uint8_t>(
           args, [n = args.n, soon = args.soon](const T *x, T *y, const uint8_t *keep)

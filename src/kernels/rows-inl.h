@@ -60,6 +60,23 @@ HWY_INLINE bool FollowEachOther(const ScaleArgs &args) {
          args.y_row == bytes;
 }
 
+// Are rows kLanes elements, one after the other, with the same factors for each two of them? So are
+// elements of eight pairs that lie eight and eight.
+template <class T>
+HWY_INLINE bool AreTwins(const ScaleArgs &args) {
+  constexpr int64_t kBytes = kLanes * static_cast<int64_t>(sizeof(T));
+  const bool are_rows = args.n == kLanes && args.x_step == 1 && args.y_step == 1 &&
+                        args.x_row == kBytes && args.y_row == kBytes;
+  return are_rows && args.rows % 2 == 0 && args.factor_step == 1 && args.factor_row == 0;
+}
+// Each two of them as one.
+inline ScaleArgs AsTwins(ScaleArgs args) {
+  args.rows /= 2;
+  args.x_row *= 2;
+  args.y_row *= 2;
+  return args;
+}
+
 // The factors of rows of up to kMostPicked elements that follow each other, picked from a register
 // of them: lane l of register k of the elements, of which there are `registers`, belongs to row
 // (k * lanes + l) / n.
@@ -85,10 +102,22 @@ HWY_INLINE void SetPicks(DT d, int64_t n, int64_t registers, Indices *pick) {
   }
 }
 
+// Groups of one row each are rows of one group: one loop.
+inline ScaleArgs WithLongestLoopInside(ScaleArgs args) {
+  if (args.rows != 1) return args;
+  args.rows = args.groups;
+  args.x_row = args.x_group;
+  args.y_row = args.y_group;
+  args.factor_row = args.factor_group;
+  args.groups = 1;
+  return args;
+}
+
 // Calls row(x, y, factor) for each row. The arguments are copied: those of others a store might
 // change, as far as compilers know.
 template <class T, class F, class Fn>
-HWY_INLINE void ForEachRow(const ScaleArgs args, Fn row) {
+HWY_INLINE void ForEachRow(const ScaleArgs &given, Fn row) {
+  const ScaleArgs args = WithLongestLoopInside(given);
   for (int64_t group = 0; group < args.groups; ++group) {
     const std::byte *x = args.x + group * args.x_group;
     std::byte *y = args.y + group * args.y_group;

@@ -361,6 +361,39 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   });
 }
 
+#if HWY_MAX_BYTES >= 64
+// Two rows of kLanes elements that share their factors.
+template <class T>
+HWY_INLINE void ScaleTwinRows(const T *x, T *y, const float *factor, int64_t soon, bool read_on) {
+  using P = FloatProduct<DN>;
+  static_assert(kNarrow == 2 * kLanes);
+  const DN d;
+  AskForBoth<kLanes, P>(x, factor, soon, read_on);
+  const auto once = hn::LoadU(hn::Half<DN>(), factor);
+  const VN twice = hn::Combine(d, once, once);
+  if (HWY_LIKELY(!HasNaN<kNarrow>(x))) return StoreProduct<P>(LoadFor<P>(x), twice, y);
+  HWY_ALIGN float factors[kNarrow];
+  hn::Store(twice, d, factors);
+  ScaleSome<T, P>(x, 1, y, 1, kNarrow, factors, 1);
+}
+
+// Returns whether rows are such, and scales them if they are.
+template <class T>
+HWY_NOINLINE bool ScaleTwins(const ScaleArgs &args) {
+  if (!AreTwins<T>(args)) return false;
+  const bool read_on = kNearInTurn<T> != 0 && args.soon == kFar;  // as above
+  ForEachRow<T, float>(AsTwins(args),
+                       [soon = args.soon, read_on](const T *x, T *y, const float *factor)
+                           HWY_ATTR { ScaleTwinRows(x, y, factor, soon, read_on); });
+  return true;
+}
+#else
+template <class T>
+HWY_INLINE bool ScaleTwins(const ScaleArgs &) {
+  return false;
+}
+#endif
+
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   const bool read_on = IsReadNext(args.n * static_cast<int64_t>(sizeof(T)), args.soon);
@@ -416,6 +449,7 @@ void Scale(const ScaleArgs &args) {
 
 // Registers hold up to kLanes floats, as many as a short row: 4 do not fill those of 8.
 void ScaleFloatsByFloats(const ScaleArgs &args) {
+  if (ScaleTwins<float>(args)) return;
   const bool tiny = args.n < kLanes && !FollowEachOther<float>(args);
   if (tiny) return ScaleRows<float, FloatProduct<hn::CappedTag<float, 4>>>(args);
   ScaleRows<float, FloatProduct<hn::CappedTag<float, kLanes>>>(args);
@@ -425,6 +459,7 @@ void ScaleFloatsByFloats(const ScaleArgs &args) {
 template <class T>
 void ScaleNarrowByFloats(const ScaleArgs &args) {
   if constexpr (Narrow<T>::kInFloats) {
+    if (ScaleTwins<T>(args)) return;
     const bool fills = args.n >= kNarrow || FollowEachOther<T>(args);
     if (fills) return ScaleRows<T, FloatProduct<DN>>(args);
   }

@@ -29,11 +29,28 @@ class BlocksAcross {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
-  // `count` >= 1 groups, steps apart; returns how many blocks stay. The roots of soft thresholds take
-  // long: what is measured runs a group ahead of what needs it.
+  // `count` >= 1 groups, steps apart; returns how many blocks stay.
   template <class L>
   HWY_INLINE int64_t Run(const std::byte *x, int64_t x_step, const L *threshold,
                          int64_t threshold_step, int64_t count) const {
+    if constexpr (std::is_same_v<Op, Soft>) {
+      return RunAhead(x, x_step, threshold, threshold_step, count);
+    }
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
+      Measure measures[kRegisters];
+      MeasureGroup(x, measures);
+      ask_ahead(threshold, kLanes, kStream);
+      kept += WriteGroup(x, measures, threshold);
+    }
+    return kept;
+  }
+
+ private:
+  // The roots of soft thresholds take long: what is measured runs a group ahead of what needs it.
+  template <class L>
+  HWY_INLINE int64_t RunAhead(const std::byte *x, int64_t x_step, const L *threshold,
+                              int64_t threshold_step, int64_t count) const {
     Measure measures[kRegisters];
     MeasureGroup(x, measures);
     int64_t kept = 0;
@@ -47,7 +64,6 @@ class BlocksAcross {
     return kept + WriteGroup(x, measures, threshold);
   }
 
- private:
   // Norms, or for hard thresholds sums of squares that floats will do for.
   using Measure = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
 

@@ -141,6 +141,48 @@ static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
   spk_block_release(block);
 }
 
+/* Blocks of some rows of one element, eight of them side by side. */
+enum { kStackedGroups = 37, kMostStacked = 6, kBeside = 8 };
+
+static spk_block *stacked_blocks(int32_t dtype, int high) {
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", kStackedGroups * high, kBeside);
+  return blocks_of(dtype, text, DIMS(high, 1));
+}
+
+static int block_of_stacked(int64_t i, int high) {
+  return (int)(i / (high * kBeside) * kBeside + i % kBeside);
+}
+
+static void check_masks_of_stacked(int32_t dtype, int64_t size, int high) {
+  enum { kBlocks = kStackedGroups * kBeside, kMost = kBlocks * kMostStacked };
+  _Alignas(8) uint8_t x[kMost * 8], y[kMost * 8], was[kMost * 8];
+  uint8_t mask[kBlocks];
+  const int64_t numel = (int64_t)kBlocks * high;
+  for (int64_t i = 0; i < numel * size; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
+  for (int b = 0; b < kBlocks; ++b) mask[b] = is_dead(b);
+  spk_block *block = stacked_blocks(dtype, high);
+  const spk_buffer leaf = {x, numel, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {y, numel, dtype, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_apply_mask(NULL, block, &leaf, &into, 1, &U8(mask)));
+  assert_memory_equal(x, was, (size_t)(numel * size));
+  assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &U8(mask)));
+  assert_memory_equal(x, y, (size_t)(numel * size));
+  for (int64_t i = 0; i < numel * size; ++i) {
+    assert_int_equal(x[i], mask[block_of_stacked(i / size, high)] ? 0 : was[i]);
+  }
+  spk_block_release(block);
+}
+
+static void masks_of_stacked_elements(void **state) {
+  (void)state;
+  for (int high = 2; high <= kMostStacked; ++high) {
+    check_masks_of_stacked(SPK_F32, 4, high);
+    check_masks_of_stacked(SPK_F64, 8, high);
+    check_masks_of_stacked(SPK_F16, 2, high);
+  }
+}
+
 static void masks_of_rows_of_a_few_elements(void **state) {
   (void)state;
   for (int64_t n = 2; n <= kMostShort; ++n) {
@@ -487,6 +529,28 @@ static void rows_of_floats_of_any_length(void **state) {
   }
 }
 
+static void multipliers_of_stacked_elements(void **state) {
+  (void)state;
+  float was[kStackedGroups * kMostStacked * kBeside], x[COUNT(was)];
+  float factors[kStackedGroups * kBeside];
+  for (int64_t b = 0; b < COUNT(factors); ++b) factors[b] = multiplier_of(b);
+  for (int high = 2; high <= kMostStacked; ++high) {
+    const int64_t numel = COUNT(factors) * high;
+    /* In some groups NaN and infinity are missing. */
+    for (int64_t i = 0; i < numel; ++i) {
+      const bool is_tame = i / (high * kBeside) % 3 != 0;
+      was[i] = x[i] = is_tame ? (float)(i % 89) / 7 : float_of(element_bits(i));
+    }
+    spk_block *block = stacked_blocks(SPK_F32, high);
+    const spk_buffer leaf = {x, numel, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+    assert_ok(spk_block_apply_multiplier(NULL, block, &leaf, NULL, 1, &F32(factors)));
+    spk_block_release(block);
+    for (int64_t i = 0; i < numel; ++i) {
+      check_product(x[i], was[i], factors[block_of_stacked(i, high)]);
+    }
+  }
+}
+
 /* A multiplier for each element of a matrix, or of its transpose: elements that are neighbours in
  * memory then have multipliers that are not. */
 static void check_elements(int64_t rows, int64_t columns, bool transposed) {
@@ -644,6 +708,7 @@ int main(void) {
       TEST(into_may_be_the_leaves_themselves),
       TEST(masks_of_16_bit_floats_and_couplings),
       TEST(masks_of_rows_of_a_few_elements),
+      TEST(masks_of_stacked_elements),
       TEST(large_blocks_are_masked_whole),
       TEST(masks_of_blocks_with_gaps),
       TEST(tensors_of_more_than_caches_hold),
@@ -657,6 +722,7 @@ int main(void) {
       TEST(f32_products_are_rounded_once_to_even),
       TEST(products_with_double_multipliers_are_rounded_once),
       TEST(rows_of_floats_of_any_length),
+      TEST(multipliers_of_stacked_elements),
       TEST(floats_with_a_multiplier_each),
       TEST(multipliers_of_floats_and_doubles_coupled),
       TEST(f64_products),
