@@ -25,9 +25,9 @@ namespace HWY_NAMESPACE {
 // Where 1 / x is guessed to 12 bits or more, and registers are large enough to gain by it.
 #if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
 // Registers of twice as many floats as those of doubles have doubles.
-using DW = hn::Repartition<float, D>;
-using VW = hn::Vec<DW>;
-inline constexpr int64_t kW = static_cast<int64_t>(hn::MaxLanes(DW()));
+using DP = hn::Repartition<float, D>;
+using VP = hn::Vec<DP>;
+inline constexpr int64_t kPairsAtOnce = static_cast<int64_t>(hn::MaxLanes(DP()));
 
 template <class Op>
 struct NormOfTwo;
@@ -36,17 +36,17 @@ struct NormOfTwo;
 // is rounding it once.
 template <>
 struct NormOfTwo<Sum> {
-  static HWY_INLINE VW Of(VW a, VW b) { return hn::Add(hn::Abs(a), hn::Abs(b)); }
+  static HWY_INLINE VP Of(VP a, VP b) { return hn::Add(hn::Abs(a), hn::Abs(b)); }
 };
 
 // See MaxMagnitude.
 template <>
 struct NormOfTwo<MaxMagnitude> {
-  static HWY_INLINE VW Of(VW a, VW b) {
-    const hn::RebindToSigned<DW> di;
+  static HWY_INLINE VP Of(VP a, VP b) {
+    const hn::RebindToSigned<DP> di;
     const auto bits_a = hn::BitCast(di, hn::Abs(a));
     const auto bits_b = hn::BitCast(di, hn::Abs(b));
-    return hn::BitCast(DW(), hn::Max(bits_a, bits_b));
+    return hn::BitCast(DP(), hn::Max(bits_a, bits_b));
   }
 };
 
@@ -55,22 +55,22 @@ struct NormOfTwo<SumSquares> {
   // The root of a sum of two squares, as a float that is at most half of its last bit away, plus what
   // one step of Newton's tells about the rest: with `kSlack` more or less of it, the same float.
   // The sum is two floats, exact but for 2^-47 of it.
-  static HWY_INLINE VW Of(VW a, VW b) {
-    const DW d;
+  static HWY_INLINE VP Of(VP a, VP b) {
+    const DP d;
     constexpr float kSlack = 0x1p-11F;
-    const VW kLeast = hn::Set(d, 0x1p-38F);  // whose square has a last bit that floats can tell
+    const VP kLeast = hn::Set(d, 0x1p-38F);  // whose square has a last bit that floats can tell
     // Of a number and NaN these take the second: whichever is NaN, so is one of them.
-    const VW larger = hn::Max(hn::Abs(a), hn::Abs(b));
-    const VW smaller = hn::Min(hn::Abs(b), hn::Abs(a));
-    const VW square = hn::Mul(larger, larger);
-    const VW sum = hn::MulAdd(smaller, smaller, square);
-    const VW lost = hn::Add(hn::MulSub(larger, larger, square),
+    const VP larger = hn::Max(hn::Abs(a), hn::Abs(b));
+    const VP smaller = hn::Min(hn::Abs(b), hn::Abs(a));
+    const VP square = hn::Mul(larger, larger);
+    const VP sum = hn::MulAdd(smaller, smaller, square);
+    const VP lost = hn::Add(hn::MulSub(larger, larger, square),
                             hn::MulAdd(smaller, smaller, hn::Sub(square, sum)));
-    const VW root = hn::Sqrt(sum);
-    const VW rest = hn::Add(hn::NegMulAdd(root, root, sum), lost);
-    const VW step = hn::Mul(rest, hn::ApproximateReciprocal(hn::Max(root, kLeast)));
-    const VW norm = hn::MulAdd(step, hn::Set(d, 0.5F * (1 + kSlack)), root);
-    const VW other = hn::MulAdd(step, hn::Set(d, 0.5F * (1 - kSlack)), root);
+    const VP root = hn::Sqrt(sum);
+    const VP rest = hn::Add(hn::NegMulAdd(root, root, sum), lost);
+    const VP step = hn::Mul(rest, hn::ApproximateReciprocal(hn::Max(root, kLeast)));
+    const VP norm = hn::MulAdd(step, hn::Set(d, 0.5F * (1 + kSlack)), root);
+    const VP other = hn::MulAdd(step, hn::Set(d, 0.5F * (1 - kSlack)), root);
     const auto is_tiny = hn::And(hn::Lt(larger, kLeast), hn::Ne(larger, hn::Zero(d)));
     const auto is_sure = hn::AndNot(is_tiny, hn::Eq(norm, other));
     if (HWY_LIKELY(hn::AllTrue(d, is_sure))) return norm;
@@ -78,11 +78,11 @@ struct NormOfTwo<SumSquares> {
   }
 
  private:
-  static HWY_NOINLINE VW ByDoubles(VW a, VW b) {
+  static HWY_NOINLINE VP ByDoubles(VP a, VP b) {
     const DF half;
     const VF low = OfHalf(hn::LowerHalf(half, a), hn::LowerHalf(half, b));
     const VF high = OfHalf(hn::UpperHalf(half, a), hn::UpperHalf(half, b));
-    return hn::Combine(DW(), high, low);
+    return hn::Combine(DP(), high, low);
   }
   static HWY_INLINE VF OfHalf(VF a, VF b) {
     const V x = hn::PromoteTo(D(), a);
@@ -95,7 +95,7 @@ struct NormOfTwo<SumSquares> {
 // somewhere; or many of each in rows.
 enum PairLayout { kTogether, kInLanes, kInRows };
 
-// Writes the norms of pairs, of kW at a time.
+// Writes the norms of pairs, of kPairsAtOnce at a time.
 template <PairLayout kLayout, class T, class Op>
 class NormsOfPairs {
  public:
@@ -107,45 +107,46 @@ class NormsOfPairs {
         asks_in_turn_(args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
         past_caches_(args.past_caches) {}
 
-  // `count` >= kW pairs, `step` bytes apart from each other, or from one kLanes of them to the next.
+  // `count` >= kPairsAtOnce pairs, `step` bytes apart from each other, or from one kLanes of them to the next.
   HWY_INLINE void Write(const std::byte *x, int64_t step, int64_t count, float *to) const {
     constexpr int64_t kApart = kLayout == kInLanes ? kLanes : 1;
     int64_t i = 0;
-    for (; i + kW <= count; i += kW) Store(Norms(x + i / kApart * step), to + i);
+    for (; i + kPairsAtOnce <= count; i += kPairsAtOnce)
+      Store(Norms(x + i / kApart * step), to + i);
     if (i == count) return;
     // The last ones, with some of those before once more.
-    const int64_t last = count - kW;
+    const int64_t last = count - kPairsAtOnce;
     StoreFrom(i - last, Norms(x + last / kApart * step), to + last);
   }
 
  private:
-  HWY_INLINE void Store(VW norms, float *to) const {
+  HWY_INLINE void Store(VP norms, float *to) const {
     if (past_caches_) {
-      StreamFloats(norms, DW(), to);
+      StreamFloats(norms, DP(), to);
     } else {
-      hn::StoreU(norms, DW(), to);
+      hn::StoreU(norms, DP(), to);
     }
   }
   // From number `first` on. Lines that have been written past the caches are not begun again.
-  HWY_INLINE void StoreFrom(int64_t first, VW norms, float *to) const {
-    HWY_ALIGN float some[kW];
-    hn::Store(norms, DW(), some);
+  HWY_INLINE void StoreFrom(int64_t first, VP norms, float *to) const {
+    HWY_ALIGN float some[kPairsAtOnce];
+    hn::Store(norms, DP(), some);
     const hn::CappedTag<float, 4> four;
     int64_t i = first;
-    for (; past_caches_ && i + 4 <= kW; i += 4) {
+    for (; past_caches_ && i + 4 <= kPairsAtOnce; i += 4) {
       StreamFloats(hn::LoadU(four, some + i), four, to + i);
     }
-    for (; i < kW; ++i) to[i] = some[i];
+    for (; i < kPairsAtOnce; ++i) to[i] = some[i];
   }
 
   HWY_INLINE void Ask(const std::byte *x) const {
     if constexpr (kLayout == kTogether) {
-      AskForElements(x, 2 * kW);
+      AskForElements(x, 2 * kPairsAtOnce);
     } else if constexpr (kLayout == kInLanes) {
-      for (int64_t k = 0; k < kW / kLanes; ++k) AskForLine(x + k * next_lanes_);
+      for (int64_t k = 0; k < kPairsAtOnce / kLanes; ++k) AskForLine(x + k * next_lanes_);
     } else {
-      AskForElements(x, kW);
-      AskForElements(x + second_, kW);
+      AskForElements(x, kPairsAtOnce);
+      AskForElements(x + second_, kPairsAtOnce);
     }
   }
   HWY_INLINE void AskForElements(const std::byte *x, int64_t count) const {
@@ -158,25 +159,25 @@ class NormsOfPairs {
     if (asks_near_) prefetch_near(x, kNear);
   }
 
-  HWY_INLINE VW Norms(const std::byte *x) const {
+  HWY_INLINE VP Norms(const std::byte *x) const {
     Ask(x);
     if constexpr (kLayout == kTogether) {
       const T *first = reinterpret_cast<const T *>(x);
-      const VW in[] = {LoadFloats(DW(), first), LoadFloats(DW(), first + kW)};
-      VW element[2];
-      Deinterleave<2>(DW(), in, element);
+      const VP in[] = {LoadFloats(DP(), first), LoadFloats(DP(), first + kPairsAtOnce)};
+      VP element[2];
+      Deinterleave<2>(DP(), in, element);
       return NormOfTwo<Op>::Of(element[0], element[1]);
     } else {
       return NormOfTwo<Op>::Of(Elements(x), Elements(x + second_));
     }
   }
-  HWY_INLINE VW Elements(const std::byte *x) const {
+  HWY_INLINE VP Elements(const std::byte *x) const {
     const T *some = reinterpret_cast<const T *>(x);
-    if constexpr (kLayout == kInLanes && kW > kLanes) {
+    if constexpr (kLayout == kInLanes && kPairsAtOnce > kLanes) {
       const T *more = reinterpret_cast<const T *>(x + next_lanes_);
-      return hn::Combine(DW(), LoadFloats(DF(), more), LoadFloats(DF(), some));
+      return hn::Combine(DP(), LoadFloats(DF(), more), LoadFloats(DF(), some));
     } else {
-      return LoadFloats(DW(), some);
+      return LoadFloats(DP(), some);
     }
   }
 
@@ -195,11 +196,11 @@ HWY_NOINLINE bool WriteNorms(const ReduceArgs &args) {
   const std::byte *x = args.x + args.row[0];
   if constexpr (kLayout == kInLanes) {
     const int64_t count = args.outer.count * kLanes;
-    if (count < kW) return false;
+    if (count < kPairsAtOnce) return false;
     pairs.Write(x, args.outer.step, count, args.floats);
     return true;
   }
-  if (args.inner.count < kW) return false;
+  if (args.inner.count < kPairsAtOnce) return false;
   for (int64_t o = 0; o < args.outer.count; ++o) {
     pairs.Write(x + o * args.outer.step, args.inner.step, args.inner.count,
                 args.floats + o * args.outer.out);
