@@ -4,6 +4,7 @@
 
 #include "base/dtype.h"
 #include "core/slabs.h"
+#include "core/write_blocks.h"
 
 namespace spk {
 namespace {

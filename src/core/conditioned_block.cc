@@ -8,6 +8,7 @@
 
 #include "core/conditioned_block.h"
 #include "core/power.h"
+#include "core/write_blocks.h"
 
 namespace spk {
 namespace {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "core/extrema.h"
 #include "core/panel.h"
+#include "core/reduce.h"
 #include "core/soft_threshold.h"
 
 namespace spk {

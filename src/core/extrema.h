@@ -1,6 +1,7 @@
 // Signed extremes per block, counts of non-zeros, and reductions by a caller's function.
 #pragma once
 
+#include "core/reduce.h"
 #include "core/slabs.h"
 #include "core/tile.h"
 

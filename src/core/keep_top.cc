@@ -9,6 +9,7 @@
 #include "core/select_few.h"
 #include "core/select_small.h"
 #include "core/select_stream.h"
+#include "core/write_blocks.h"
 
 namespace spk {
 namespace {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "core/elements.h"
 #include "core/power.h"
+#include "core/reduce.h"
 #include "core/slabs.h"
 #include "kernels/norm_scale.h"
 

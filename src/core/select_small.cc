@@ -8,6 +8,7 @@
 #include "core/nest.h"
 #include "core/select.h"
 #include "core/select_few.h"
+#include "core/write_blocks.h"
 
 namespace spk {
 namespace {

@@ -7,6 +7,7 @@
 #include "core/norms.h"
 #include "core/slabs.h"
 #include "core/threshold_rect.h"
+#include "core/write_blocks.h"
 
 namespace spk {
 namespace {

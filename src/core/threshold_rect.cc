@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/dtype.h"
+#include "core/reduce.h"
 
 namespace spk {
 namespace {

@@ -1,5 +1,5 @@
-// The pieces that operations are made of, on one thread and one box of a grid. Arrays called
-// `local` hold one entry per block of the box, row-major.
+// The entries of callers' arrays for one box of blocks, and the elements of a block, in and out of
+// arrays of one thread's. Arrays called `local` hold one entry per block of the box, row-major.
 #pragma once
 
 #include "core/call.h"
@@ -22,49 +22,6 @@ GridArray elements_of(const GridLeaf &leaf);
 // A mask, as bytes of 0 or 1; or what it is not.
 void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
                uint8_t *local);
-// What a reduction needs to know, besides which.
-struct ReduceOptions {
-  double eps = 0.0;               // kCount
-  const double *scale = nullptr;  // kSumSquaresExact: local
-  bool roots = false;             // kSumSquares: results are the roots of the sums
-};
-
-// The blocks of a plan, but for where data and results are.
-ReduceArgs reduce_args(const ReducePlan &plan);
-// Do results of neighbours belong side by side, as kernels write them?
-bool has_dense_results(const ReducePlan &plan);
-
-// Reduces the blocks of a box into local sums (and errors, where the reduction is compensated).
-void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                 Reduction reduction, const ReduceOptions &options, double *sum, double *error);
-// The same for a grid of deep blocks, all of it, in parallel over the parts of the blocks.
-void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
-                 double *sum, double *error);
-// Reduces all blocks of a coupling, none of them deep, one leaf after the other; `sum` is row-major.
-// Not for what is compensated.
-void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum);
-// Reduces the blocks of a tile straight into floats, row-major in the box, where kernels can; else
-// returns false and has done nothing. Not for what is compensated.
-bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                      Reduction reduction, bool roots, bool past_caches, float *out);
-
-// Multiplies, or masks with keep bytes, the blocks of a box.
-// Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
-void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                const double *factor, bool exact = false);
-// The same by floats, if no leaf is f64: every product is rounded once.
-void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                const float *factor);
-// `is_cached`: the box has just been read, as the next one will be.
-void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-               const uint8_t *keep, bool is_cached);
-// Writes each block's keep byte to every element of the block; leaves are masks.
-void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
-// The same for all blocks of a grid, in parallel; factors are row-major in its shape.
-void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
-void scale_all(Call &call, const Grid &grid, const float *factor);
-void mask_all(Call &call, const Grid &grid, const uint8_t *keep);
-void spread_all(Call &call, const Grid &masks, const uint8_t *keep);
 
 // One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.
 // `block` is the block's index in the grid.

@@ -1,0 +1,298 @@
+#include "core/write_blocks.h"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+#include "base/dtype.h"
+#include "core/nest.h"
+
+namespace spk {
+namespace {
+
+// Are the elements of the innermost rows neighbours, but not their factors? Or do rows of blocks go on
+// where their factors do not?
+bool has_scattered_factors(const GridLeaf &leaf, const WritePlan &plan) {
+  const NestDim &row = plan[0];
+  if (row.step[0] != size_of(leaf.dtype)) return false;
+  if (row.step[2] != 0) return row.step[2] != 1;
+  for (int d = 1; d + 1 < plan.count(); ++d) {
+    const NestDim &blocks = plan[d];
+    const NestDim &next = plan[d + 1];
+    const bool continues = next.step[0] == blocks.extent * blocks.step[0] &&
+                           next.step[1] == blocks.extent * blocks.step[1];
+    if (blocks.extent > 1 && continues && blocks.step[2] != 0 && next.step[2] != 0) return true;
+  }
+  return false;
+}
+
+// Factors in the order in which a plan reads them, and the plan that reads them there.
+template <typename Factor>
+struct InOrder {
+  const Factor *factor;
+  WritePlan plan;
+};
+
+template <typename Factor>
+InOrder<Factor> rearrange_factors(Scratch &scratch, const Factor *factor, const WritePlan &plan) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(Factor));
+  Nest copy;
+  WritePlan in_order;
+  int64_t count = 1;
+  for (int d = 0; d < plan.count(); ++d) {
+    const NestDim &dim = plan[d];
+    in_order.add(dim.extent, dim.step[0], dim.step[1], dim.step[2] == 0 ? 0 : count);
+    if (dim.step[2] == 0) continue;
+    copy.add(dim.extent, count * kSize, dim.step[2] * kSize);
+    count *= dim.extent;
+  }
+  copy.compile();
+  copy.pad_to(1);
+  in_order.compile();
+  in_order.pad_to(3);
+  in_order.set_start(0, plan.start(0));
+  in_order.set_start(1, plan.start(1));
+  Factor *own = scratch.take<Factor>(count);
+  copy_nest(copy, kSize, reinterpret_cast<const std::byte *>(factor + plan.start(2)),
+            reinterpret_cast<std::byte *>(own));
+  return {own, in_order};
+}
+
+using WriteKernel = void (*)(const ScaleArgs &args);
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const uint8_t * /*keep*/) {
+  return kernels.mask[index_of_dtype(dtype)];
+}
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const double * /*factor*/) {
+  return kernels.scale[index_of_dtype(dtype)];
+}
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const float * /*factor*/) {
+  assert(dtype != SPK_F64);
+  return kernels.scale_by_floats[index_of_dtype(dtype)];
+}
+
+template <typename Factor>
+void apply_plan(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &plan, ScaleArgs args,
+                const std::byte *x, std::byte *y, const Factor *factor) {
+  const WriteKernel kernel = kernel_by(kernels, leaf.dtype, factor);
+  const int64_t size = size_of(leaf.dtype);
+  args.past_caches = args.past_caches && leaf.past_caches;
+  args.n = plan[0].extent;
+  args.x_step = plan[0].step[0] / size;
+  args.y_step = plan[0].step[1] / size;
+  args.factor_step = plan[0].step[2];
+  args.rows = plan[1].extent;
+  args.x_row = plan[1].step[0];
+  args.y_row = plan[1].step[1];
+  args.factor_row = plan[1].step[2];
+  args.groups = plan[2].extent;
+  args.x_group = plan[2].step[0];
+  args.y_group = plan[2].step[1];
+  args.factor_group = plan[2].step[2];
+  plan.for_each_outer(3, [&](const int64_t *offset) {
+    args.x = x + offset[0];
+    args.y = y + offset[1];
+    args.factor = factor + offset[2];
+    kernel(args);
+  });
+}
+
+// Applies one factor a block (double, float, or a keep byte) to a box of blocks read from x and
+// written to y. `args` comes with what does not depend on the plan.
+template <typename Factor>
+void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
+                const WritePlan &plan, const ScaleArgs &args, const std::byte *x, std::byte *y,
+                const Factor *factor) {
+  if (!has_scattered_factors(leaf, plan)) {
+    return apply_plan(kernels, leaf, plan, args, x, y, factor);
+  }
+  const Scratch::Frame frame(scratch);
+  const InOrder<Factor> in_order = rearrange_factors(scratch, factor, plan);
+  apply_plan(kernels, leaf, in_order.plan, args, x, y, in_order.factor);
+}
+
+template <typename Factor>
+void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                ScaleArgs args, const Factor *factor) {
+  for (const GridLeaf &leaf : grid.leaves) {
+    const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
+    std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
+    if (rect.extent == grid.tile) {
+      args.soon = leaf.soon;
+      apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
+    } else {
+      const WritePlan plan =
+          plan_writing(leaf, rect.extent, rect.extent.row_major(), Rect::whole(leaf.block));
+      args.soon = 0;
+      apply_leaf(kernels, scratch, leaf, plan, args, x, y, factor);
+    }
+  }
+}
+
+// The boxes of blocks that are written together: tiles; or, of blocks in parts, one, or as many as lie
+// side by side where rows are short.
+Tiling written_boxes(const Grid &grid) {
+  constexpr int64_t kSideBySide = int64_t{1} << 12;
+  if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
+  for (const GridLeaf &leaf : grid.leaves) {
+    if (!leaf.has_long_rows()) return Tiling(grid.shape, leaf.grid_x, 1, kSideBySide);
+  }
+  return Tiling(grid.shape, grid.leaves[0].grid_x, 1, 1);
+}
+
+// The pieces that a leaf of a box is written in. No sum depends on them: all have about as much to
+// do. Long rows are written block by block, short ones across all blocks, in flat strips of each.
+struct LeafPieces {
+  Tiling blocks;  // of the box
+  Tiling strips;  // of a block
+
+  LeafPieces(const GridLeaf &leaf, const Extents &box)
+      : blocks(blocks_of(leaf, box)), strips(strips_of(leaf, box)) {}
+
+  int64_t count() const { return blocks.count() * strips.count(); }
+
+ private:
+  static constexpr int64_t kElements = int64_t{1} << 17;
+
+  static Tiling blocks_of(const GridLeaf &leaf, const Extents &box) {
+    return leaf.has_long_rows() ? Tiling(box, leaf.grid_x, leaf.numel(), kElements) : Tiling(box);
+  }
+  static Tiling strips_of(const GridLeaf &leaf, const Extents &box) {
+    constexpr int64_t kLeast = 64;
+    if (leaf.has_long_rows()) return parts_of(leaf);
+    return Tiling(leaf.block, leaf.block_x, 1, std::max(kLeast, kElements / box.product()));
+  }
+};
+
+// A piece of a box: a strip of some blocks of a leaf.
+struct LeafPiece {
+  const GridLeaf &leaf;
+  Rect blocks;  // of the grid; may be empty in a box at the edge
+  Rect strip;
+};
+
+// Piece `number` of all leaves' pieces, of boxes of such extents.
+LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, int64_t number) {
+  size_t l = 0;
+  LeafPieces pieces(grid.leaves[l], extents);
+  while (number >= pieces.count()) {
+    number -= pieces.count();
+    pieces = LeafPieces(grid.leaves[++l], extents);
+  }
+  Rect blocks = pieces.blocks[number % pieces.blocks.count()];
+  for (int d = 0; d < extents.size(); ++d) {
+    blocks.extent[d] = std::clamp<int64_t>(box.extent[d] - blocks.low[d], 0, blocks.extent[d]);
+  }
+  blocks.low = plus(blocks.low, box.low);
+  return {grid.leaves[l], blocks, pieces.strips[number / pieces.blocks.count()]};
+}
+
+// Calls write(scratch, piece) for all pieces of a grid, in parallel. Every box is one group of the
+// loop, so that a cancelled call leaves no block half done. Backwards, as norms may have read them
+// just before.
+template <typename Fn>
+void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
+  const Tiling boxes = written_boxes(grid);
+  int64_t pieces = 0;
+  for (const GridLeaf &leaf : grid.leaves) pieces += LeafPieces(leaf, boxes.extent()).count();
+  call.for_each(
+      boxes.count() * pieces,
+      [&](Scratch &scratch, int64_t i) {
+        const LeafPiece piece = piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
+        if (piece.blocks.count() > 0) write(scratch, piece);
+      },
+      pieces, Direction::kBackwards);
+}
+
+// How far ahead a piece is asked for: rows that follow each other, or are but one, are a stream.
+int64_t ahead_of(const WritePlan &plan) {
+  constexpr int64_t kRowsAhead = 4;
+  const bool is_stream = plan[1].extent == 1 || plan[1].step[0] == plan[0].extent * plan[0].step[0];
+  return is_stream ? kFar : kRowsAhead * plan[1].step[0];
+}
+
+template <typename Factor>
+void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
+  const Extents local = grid.shape.row_major();
+  for_each_piece(call, grid, [&](Scratch &scratch, const LeafPiece &piece) {
+    const auto &[leaf, blocks, strip] = piece;
+    const WritePlan plan = plan_writing(leaf, blocks.extent, local, strip);
+    ScaleArgs of_piece = args;
+    of_piece.soon = ahead_of(plan);
+    apply_leaf(call.kernels(), scratch, leaf, plan, of_piece,
+               leaf.x + dot(blocks.low, leaf.grid_x) + dot(strip.low, leaf.block_x),
+               leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y),
+               factor + dot(blocks.low, local));
+  });
+}
+
+}  // namespace
+
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const double *factor, bool exact) {
+  ScaleArgs args{};
+  args.exact_product = exact;
+  apply_rect(kernels, scratch, grid, rect, args, factor);
+}
+
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const float *factor) {
+  apply_rect(kernels, scratch, grid, rect, ScaleArgs{}, factor);
+}
+
+void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+               const uint8_t *keep, bool is_cached) {
+  ScaleArgs args{};
+  args.past_caches = !is_cached;
+  args.reads_on = is_cached;  // as this box has been
+  apply_rect(kernels, scratch, grid, rect, args, keep);
+}
+
+void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
+  ScaleArgs args{};
+  args.exact_product = exact;
+  apply_all(call, grid, args, factor);
+}
+
+void scale_all(Call &call, const Grid &grid, const float *factor) {
+  apply_all(call, grid, ScaleArgs{}, factor);
+}
+
+void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
+  ScaleArgs args{};
+  args.past_caches = true;
+  apply_all(call, grid, args, keep);
+}
+
+namespace {
+
+// The keep bytes of some blocks, `local` steps apart, to a strip of each.
+void spread(const LeafPiece &piece, const Extents &local, const uint8_t *keep) {
+  const auto &[leaf, blocks, strip] = piece;
+  Nest nest;
+  for (int d = 0; d < blocks.extent.size(); ++d) {
+    nest.add(blocks.extent[d], leaf.grid_y[d], local[d]);
+  }
+  for (int d = 0; d < leaf.block.size(); ++d) nest.add(strip.extent[d], leaf.block_y[d], 0);
+  nest.compile();
+  nest.pad_to(1);
+  copy_nest(nest, 1, reinterpret_cast<const std::byte *>(keep),
+            leaf.y + dot(blocks.low, leaf.grid_y) + dot(strip.low, leaf.block_y));
+}
+
+}  // namespace
+
+void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {
+  const Extents local = rect.extent.row_major();
+  for (const GridLeaf &leaf : masks.leaves) {
+    spread({leaf, rect, Rect::whole(leaf.block)}, local, keep);
+  }
+}
+
+void spread_all(Call &call, const Grid &masks, const uint8_t *keep) {
+  const Extents local = masks.shape.row_major();
+  for_each_piece(call, masks, [&](Scratch &, const LeafPiece &piece) {
+    spread(piece, local, keep + dot(piece.blocks.low, local));
+  });
+}
+
+}  // namespace spk

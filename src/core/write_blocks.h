@@ -1,0 +1,27 @@
+// Multipliers and masks, a factor or a keep byte for each block, written to the blocks of a box, or
+// to all.
+#pragma once
+
+#include "core/tile.h"
+
+namespace spk {
+
+// Multiplies, or masks with keep bytes, the blocks of a box.
+// Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const double *factor, bool exact = false);
+// The same by floats, if no leaf is f64: every product is rounded once.
+void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+                const float *factor);
+// `is_cached`: the box has just been read, as the next one will be.
+void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
+               const uint8_t *keep, bool is_cached);
+// Writes each block's keep byte to every element of the block; leaves are masks.
+void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
+// The same for all blocks of a grid, in parallel; factors are row-major in its shape.
+void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
+void scale_all(Call &call, const Grid &grid, const float *factor);
+void mask_all(Call &call, const Grid &grid, const uint8_t *keep);
+void spread_all(Call &call, const Grid &masks, const uint8_t *keep);
+
+}  // namespace spk
