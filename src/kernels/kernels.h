@@ -1,6 +1,6 @@
 // The SIMD kernels, as one table per instruction set. Every kernel gives the same bits on every
 // instruction set: the order of a sum is fixed by virtual lanes, never by the width of a register,
-// and nothing depends on fused multiply-add.
+// and no result depends on fused multiply-add.
 //
 // Kernels know rows of elements, not views: a row is `n` elements `step` apart.
 #pragma once
@@ -16,7 +16,7 @@ namespace spk {
 
 enum DtypeIndex { kF32, kF64, kF16, kBf16, kDtypes };
 
-// What a reduction accumulates, per block, in double.
+// What a reduction accumulates, per block, in double or as if it did.
 enum Reduction {
   kCount,            // of elements with !(|x| <= eps), so NaN counts
   kSum,              // of |x|

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/keep_mask-inl.h"
 #include "kernels/kernels.h"
@@ -45,14 +46,14 @@ template <class T>
 inline constexpr bool kTwinsFit = hn::MaxLanes(hn::CappedTag<T, 2 * kLanes>()) == 2 * kLanes;
 
 template <class T>
-HWY_INLINE void MaskTwins(const T *x, T *y, const uint8_t *keep, int64_t soon, bool is_stream) {
+HWY_INLINE void MaskTwins(const T *x, T *y, const uint8_t *keep, int64_t soon, bool asks_near) {
   const hn::CappedTag<T, 2 * kLanes> d;
   const hn::CappedTag<uint64_t, 2> twice;
   uint64_t bytes;
   static_assert(sizeof bytes == kLanes);
   std::memcpy(&bytes, keep, sizeof bytes);
   prefetch_far(x, soon);
-  if (is_stream) prefetch_near(x, kNear);
+  if (asks_near) prefetch_near(x, kNear);
   const auto both = hn::BitCast(hn::Rebind<uint8_t, decltype(d)>(), hn::Set(twice, bytes));
   const auto kept = hn::Ne(hn::PromoteTo(d, both), hn::Zero(d));
   hn::StoreU(hn::IfThenElseZero(kept, hn::LoadU(d, x)), d, y);
@@ -340,17 +341,16 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
     case Rows::kElements:
       if constexpr (kTwinsFit<T>) {
         if (AreTwins<T>(args)) {
-          return ForEachRow<T, uint8_t>(AsTwins(args),
-                                        [soon = args.soon, is_stream = args.soon == kFar](
-                                            const T *x, T *y, const uint8_t *keep)
-                                            HWY_ATTR { MaskTwins(x, y, keep, soon, is_stream); });
+          const bool asks_near = kAsksNear && args.soon == kFar;
+          return ForEachRow<T, uint8_t>(
+              AsTwins(args), [soon = args.soon, asks_near](const T *x, T *y, const uint8_t *keep)
+                                 HWY_ATTR { MaskTwins(x, y, keep, soon, asks_near); });
         }
       }
       if (args.n == lanes) {
-        return ForEachRow<T, uint8_t>(args, [soon = args.soon, is_stream = args.soon == kFar](
-                                                const T *x, T *y, const uint8_t *keep) HWY_ATTR {
-          MaskRegister(MaskWords<T>(), x, y, keep, soon);
-        });
+        return ForEachRow<T, uint8_t>(
+            args, [soon = args.soon](const T *x, T *y, const uint8_t *keep)
+                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, keep, soon); });
       }
       return ForEachRow<T, uint8_t>(
           args, [n = args.n, soon = args.soon](const T *x, T *y, const uint8_t *keep)

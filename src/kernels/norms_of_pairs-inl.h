@@ -1,5 +1,5 @@
-// Norms of blocks of two floats, each a lane of a whole register of floats, to the same bits as by
-// way of doubles.
+// Norms of blocks of two elements, each a lane of a whole register of floats. They are those of sums
+// in doubles, rounded once, bit for bit; but NaN may keep bits that doubles would change.
 #if defined(SPK_KERNELS_NORMS_OF_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_NORMS_OF_PAIRS_INL_H_
 #undef SPK_KERNELS_NORMS_OF_PAIRS_INL_H_
@@ -22,8 +22,9 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Where 1 / x is guessed to 12 bits or more, and registers are large enough to gain by it.
-#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
+// Where 1 / x is guessed to 11.4 bits or more, what a product loses is known by a fused operation,
+// and registers are large enough to gain by it.
+#if HWY_ARCH_X86 && HWY_NATIVE_FMA && HWY_MAX_BYTES >= 32
 // Registers of twice as many floats as those of doubles have doubles.
 using DP = hn::Repartition<float, D>;
 using VP = hn::Vec<DP>;
@@ -32,8 +33,8 @@ inline constexpr int64_t kPairsAtOnce = static_cast<int64_t>(hn::MaxLanes(DP()))
 template <class Op>
 struct NormOfTwo;
 
-// As a double the sum would be exact, or so far from the middle of two floats that rounding it twice
-// is rounding it once.
+// As a double the sum would be exact, or so far from the middle of two floats that to round it twice
+// is to round it once.
 template <>
 struct NormOfTwo<Sum> {
   static HWY_INLINE VP Of(VP a, VP b) { return hn::Add(hn::Abs(a), hn::Abs(b)); }
@@ -52,9 +53,10 @@ struct NormOfTwo<MaxMagnitude> {
 
 template <>
 struct NormOfTwo<SumSquares> {
-  // The root of a sum of two squares, as a float that is at most half of its last bit away, plus what
-  // one step of Newton's tells about the rest: with `kSlack` more or less of it, the same float.
-  // The sum is two floats, exact but for 2^-47 of it.
+  // The root of the sum of two squares, which is two floats, `sum` and what it has lost, exact but
+  // for 2^-47: the float nearest to the root of `sum`, plus a step of Newton's. The step is off by
+  // 2^-11.4 of it, the guess of 1 / x, and 2^-45 of the root. If `kSlack` more and less of it lead to
+  // the same float, so does the root, and so would a double.
   static HWY_INLINE VP Of(VP a, VP b) {
     const DP d;
     constexpr float kSlack = 0x1p-11F;
@@ -91,12 +93,12 @@ struct NormOfTwo<SumSquares> {
   }
 };
 
-// How elements of pairs lie: together; kLanes first ones side by side, then as many second ones
+// How elements of pairs lie: together; kLanes first ones side by side, and as many second ones
 // somewhere; or many of each in rows.
-enum PairLayout { kTogether, kInLanes, kInRows };
+enum class Pairs { kTogether, kInLanes, kInRows };
 
 // Writes the norms of pairs, of kPairsAtOnce at a time.
-template <PairLayout kLayout, class T, class Op>
+template <Pairs kLayout, class T, class Op>
 class NormsOfPairs {
  public:
   explicit NormsOfPairs(const ReduceArgs &args)
@@ -104,12 +106,13 @@ class NormsOfPairs {
         next_lanes_(args.outer.step),
         soon_(args.soon),
         asks_near_(kNearInTurn<T> != 0 && args.soon == kFar),
-        asks_in_turn_(args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
+        asks_in_turn_(sizeof(T) == sizeof(float) &&
+                      args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
         past_caches_(args.past_caches) {}
 
   // `count` >= kPairsAtOnce pairs, `step` bytes apart from each other, or from one kLanes of them to the next.
   HWY_INLINE void Write(const std::byte *x, int64_t step, int64_t count, float *to) const {
-    constexpr int64_t kApart = kLayout == kInLanes ? kLanes : 1;
+    constexpr int64_t kApart = kLayout == Pairs::kInLanes ? kLanes : 1;
     int64_t i = 0;
     for (; i + kPairsAtOnce <= count; i += kPairsAtOnce)
       Store(Norms(x + i / kApart * step), to + i);
@@ -140,9 +143,9 @@ class NormsOfPairs {
   }
 
   HWY_INLINE void Ask(const std::byte *x) const {
-    if constexpr (kLayout == kTogether) {
+    if constexpr (kLayout == Pairs::kTogether) {
       AskForElements(x, 2 * kPairsAtOnce);
-    } else if constexpr (kLayout == kInLanes) {
+    } else if constexpr (kLayout == Pairs::kInLanes) {
       for (int64_t k = 0; k < kPairsAtOnce / kLanes; ++k) AskForLine(x + k * next_lanes_);
     } else {
       AskForElements(x, kPairsAtOnce);
@@ -151,7 +154,7 @@ class NormsOfPairs {
   }
   HWY_INLINE void AskForElements(const std::byte *x, int64_t count) const {
     const T *row = reinterpret_cast<const T *>(x);
-    if (kLayout == kInRows && asks_in_turn_) return AskInTurn(row, count);
+    if (kLayout == Pairs::kInRows && asks_in_turn_) return AskInTurn(row, count);
     for (int64_t i = 0; i < count; i += kLineOf<T>) AskForLine(row + i);
   }
   HWY_INLINE void AskForLine(const void *x) const {
@@ -161,7 +164,7 @@ class NormsOfPairs {
 
   HWY_INLINE VP Norms(const std::byte *x) const {
     Ask(x);
-    if constexpr (kLayout == kTogether) {
+    if constexpr (kLayout == Pairs::kTogether) {
       const T *first = reinterpret_cast<const T *>(x);
       const VP in[] = {LoadFloats(DP(), first), LoadFloats(DP(), first + kPairsAtOnce)};
       VP element[2];
@@ -173,7 +176,7 @@ class NormsOfPairs {
   }
   HWY_INLINE VP Elements(const std::byte *x) const {
     const T *some = reinterpret_cast<const T *>(x);
-    if constexpr (kLayout == kInLanes && kPairsAtOnce > kLanes) {
+    if constexpr (kLayout == Pairs::kInLanes && kPairsAtOnce > kLanes) {
       const T *more = reinterpret_cast<const T *>(x + next_lanes_);
       return hn::Combine(DP(), LoadFloats(DF(), more), LoadFloats(DF(), some));
     } else {
@@ -190,11 +193,11 @@ class NormsOfPairs {
 };
 
 // Returns whether there are as many pairs as it takes; else it does nothing.
-template <PairLayout kLayout, class T, class Op>
+template <Pairs kLayout, class T, class Op>
 HWY_NOINLINE bool WriteNorms(const ReduceArgs &args) {
   const NormsOfPairs<kLayout, T, Op> pairs(args);
   const std::byte *x = args.x + args.row[0];
-  if constexpr (kLayout == kInLanes) {
+  if constexpr (kLayout == Pairs::kInLanes) {
     const int64_t count = args.outer.count * kLanes;
     if (count < kPairsAtOnce) return false;
     pairs.Write(x, args.outer.step, count, args.floats);
@@ -216,10 +219,11 @@ template <class T, class Op>
 HWY_INLINE bool WriteNormsOfPairs(const ReduceArgs &args) {
   if constexpr (kHasNormsOfPairs<T, Op>) {
     if (args.rows != 2 || !args.floats || (Op::kWhat == kSumSquares && !args.roots)) return false;
-    if (args.n == 2) return WriteNorms<kTogether, T, Op>(args);
+    if (args.n == 2) return WriteNorms<Pairs::kTogether, T, Op>(args);
     if (args.inner.step != static_cast<int64_t>(sizeof(T))) return false;
     const bool are_lanes = args.inner.count == kLanes && args.outer.out == kLanes;
-    return are_lanes ? WriteNorms<kInLanes, T, Op>(args) : WriteNorms<kInRows, T, Op>(args);
+    return are_lanes ? WriteNorms<Pairs::kInLanes, T, Op>(args)
+                     : WriteNorms<Pairs::kInRows, T, Op>(args);
   }
   return false;
 }

@@ -224,8 +224,8 @@ HWY_INLINE void ReduceTinyRows(const ReduceArgs &args) {
   }
 }
 
-// From rows that are read in turn as streams on, a few of them are reduced faster as the boxes of
-// many are; two only if they are floats. Measured.
+// A few rows, if they are so long that each is a stream, are reduced faster as the boxes of many
+// are; two only if they are floats. Measured.
 template <class T>
 inline constexpr bool kPairsInBoxes = std::is_same_v<T, float>;
 

@@ -103,7 +103,7 @@ HWY_INLINE void SetPicks(DT d, int64_t n, int64_t registers, Indices *pick) {
 }
 
 // Groups of one row each are rows of one group: one loop.
-inline ScaleArgs WithLongestLoopInside(ScaleArgs args) {
+inline ScaleArgs WithoutSingleRows(ScaleArgs args) {
   if (args.rows != 1) return args;
   args.rows = args.groups;
   args.x_row = args.x_group;
@@ -117,7 +117,7 @@ inline ScaleArgs WithLongestLoopInside(ScaleArgs args) {
 // change, as far as compilers know.
 template <class T, class F, class Fn>
 HWY_INLINE void ForEachRow(const ScaleArgs &given, Fn row) {
-  const ScaleArgs args = WithLongestLoopInside(given);
+  const ScaleArgs args = WithoutSingleRows(given);
   for (int64_t group = 0; group < args.groups; ++group) {
     const std::byte *x = args.x + group * args.x_group;
     std::byte *y = args.y + group * args.y_group;

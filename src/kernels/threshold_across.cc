@@ -35,15 +35,16 @@ class BlocksAcross {
                          int64_t threshold_step, int64_t count) const {
     if constexpr (std::is_same_v<Op, Soft>) {
       return RunAhead(x, x_step, threshold, threshold_step, count);
+    } else {
+      int64_t kept = 0;
+      for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
+        Measure measures[kRegisters];
+        MeasureGroup(x, measures);
+        ask_ahead(threshold, kLanes, kStream);
+        kept += WriteGroup(x, measures, threshold);
+      }
+      return kept;
     }
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
-      Measure measures[kRegisters];
-      MeasureGroup(x, measures);
-      ask_ahead(threshold, kLanes, kStream);
-      kept += WriteGroup(x, measures, threshold);
-    }
-    return kept;
   }
 
  private:

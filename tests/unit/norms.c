@@ -520,12 +520,15 @@ static void check_pairs(int32_t dtype, const double (*pair)[2], int64_t pairs) {
 static void norms_of_pairs_of_all_sizes(void **state) {
   (void)state;
   static double pair[kMostPairs][2];
-  double number[160] = {0, -0.0, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN};
+  double number[180] = {0, -0.0, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN};
   int numbers = 8;
-  for (int e = -149; e < 128; e += e < -130 || e > 118 ? 1 : e < -44 || e > -33 ? 11 : 1) {
+  for (int e = -149; e < 128; e += e < -130 || e > 118                        ? 1
+                                   : e < -44 || (e > -33 && e < 56) || e > 67 ? 11
+                                                                              : 1) {
     number[numbers++] = two_to(e);
     number[numbers++] = -(double)(float)(1.7 * two_to(e));
   }
+  assert_true(numbers <= COUNT(number) && numbers * numbers <= kMostPairs);
   int64_t pairs = 0;
   for (int i = 0; i < numbers; ++i) {
     for (int j = 0; j < numbers; ++j) {
@@ -533,7 +536,6 @@ static void norms_of_pairs_of_all_sizes(void **state) {
       pair[pairs++][1] = number[j];
     }
   }
-  assert_true(pairs <= kMostPairs);
   check_pairs(SPK_F32, pair, pairs);
 }
 
@@ -1212,12 +1214,35 @@ static void check_many_pairs(int layout, double p, int before) {
   free(x);
 }
 
+/* Rows of them with gaps between, whose norms do not end with a register. */
+static void check_many_rows_of_pairs(double p) {
+  enum { kRows = 8400, kInRow = 1001, kPitch = 2 * kInRow + 2 };
+  float *x = malloc(sizeof *x * kRows * kPitch);
+  float *norms = aligned_alloc(64, sizeof *norms * kRows * kInRow);
+  assert_true(x && norms);
+  for (int64_t i = 0; i < kRows * (int64_t)kPitch; ++i) x[i] = (float)(i % 127 - 63);
+  spk_block *block = blocks_of(SPK_F32, "(8400,1001,2):(2004,2,1)", DIMS(1, 1, 2));
+  const spk_buffer leaf = {x, kRows * (int64_t)kPitch, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer out = {norms, kRows * (int64_t)kInRow, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_ok(spk_block_norms(NULL, block, &leaf, 1, p, &out));
+  spk_block_release(block);
+  for (int64_t i = 0; i < kRows * (int64_t)kInRow; ++i) {
+    const float *pair = x + i / kInRow * kPitch + i % kInRow * 2;
+    const float want = norm_of_pair(p, pair[0], pair[1]);
+    if (norms[i] != want) fail_msg("norm %d: got %g, expected %g", (int)i, norms[i], want);
+  }
+  free(norms);
+  free(x);
+}
+
 static void many_norms(void **state) {
   (void)state;
   check_many(SPK_F32, 4, "(1,8388613)", 1, 2, 1);
   check_many(SPK_BF16, 2, "(1,8388613)", 1, 2, 1);
   check_many(SPK_F32, 4, "(2,8388613)", 2, 1, 1);
   check_many(SPK_F32, 4, "(2,8388613)", 2, 1, kLine);
+  check_many_rows_of_pairs(1);
+  check_many_rows_of_pairs(2);
   const int before[] = {1, 4, 8, kLine};
   for (int i = 0; i < COUNT(before); ++i) {
     check_many_pairs(i % kPairLayouts, 2, before[i]);
