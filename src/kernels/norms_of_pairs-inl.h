@@ -110,12 +110,13 @@ class NormsOfPairs {
                       args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
         past_caches_(args.past_caches) {}
 
-  // `count` >= kPairsAtOnce pairs, `step` bytes apart from each other, or from one kLanes of them to the next.
+  // `count` >= kPairsAtOnce pairs, `step` bytes from each to the next, or from each kLanes of them.
   HWY_INLINE void Write(const std::byte *x, int64_t step, int64_t count, float *to) const {
     constexpr int64_t kApart = kLayout == Pairs::kInLanes ? kLanes : 1;
     int64_t i = 0;
-    for (; i + kPairsAtOnce <= count; i += kPairsAtOnce)
+    for (; i + kPairsAtOnce <= count; i += kPairsAtOnce) {
       Store(Norms(x + i / kApart * step), to + i);
+    }
     if (i == count) return;
     // The last ones, with some of those before once more.
     const int64_t last = count - kPairsAtOnce;
