@@ -28,9 +28,11 @@ inline constexpr int64_t kNearInTurn = kAsksNear && sizeof(T) >= sizeof(float) ?
 template <class T>
 inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
 
+// Rows of so many bytes are long: processors see them as streams.
+inline constexpr int64_t kLongEnough = 4096;
+
 // Is what follows in memory read next? In a stream it is, and in long rows most of it. What follows
 // short ones that lie apart would be brought for nothing.
-inline constexpr int64_t kLongEnough = 4096;
 HWY_INLINE bool IsReadNext(int64_t row_bytes, int64_t soon) {
   return soon == kFar || row_bytes >= kLongEnough;
 }

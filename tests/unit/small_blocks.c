@@ -315,6 +315,47 @@ static void more_rows_than_one_box_holds(void **state) {
   spk_block_release(block);
 }
 
+/* Blocks of legs 3 k and 4 k, whose norms are 5 k, by one threshold for all of them. */
+static void check_one_threshold(int high, spk_buffer threshold, bool soft) {
+  enum { kBlocks = 203, kPair = 2, kAlive = 4 };
+  float x[kPair * kBlocks];
+  float want[kPair * kBlocks];
+  for (int b = 0; b < kBlocks; ++b) {
+    const int k = b % 7 + 1;
+    const bool dies = k < kAlive || (soft && k == kAlive);
+    const double share = soft ? (5.0 * k - 5.0 * kAlive) / (5.0 * k) : 1;
+    for (int i = 0; i < kPair; ++i) {
+      const int at = high == 1 ? kPair * b + i : i * kBlocks + b;
+      x[at] = (float)((3 + i) * (b % 2 ? -k : k));
+      want[at] = dies ? 0 : (float)(x[at] * share);
+    }
+  }
+  char text[32];
+  snprintf(text, sizeof text, high == 1 ? "(%d,2)" : "(2,%d)", kBlocks);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(high, kPair / high));
+  if (soft) {
+    spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+    options.eps = 0;
+    assert_ok(spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &threshold, &options, NULL));
+  } else {
+    assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &threshold, NULL, NULL));
+  }
+  for (int i = 0; i < kPair * kBlocks; ++i) assert_f32(x + i, want[i]);
+  spk_block_release(block);
+}
+
+static void one_threshold_for_all_pairs(void **state) {
+  (void)state;
+  float as_float[] = {20};
+  double as_double[] = {20};
+  for (int high = 1; high <= 2; ++high) {
+    for (int soft = 0; soft < 2; ++soft) {
+      check_one_threshold(high, F32(as_float), soft);
+      check_one_threshold(high, F64(as_double), soft);
+    }
+  }
+}
+
 static void soft_thresholds_of_longer_rows(void **state) {
   (void)state;
   check_longer_rows(true);
@@ -343,6 +384,7 @@ int main(void) {
       TEST(hard_thresholds_of_short_rows),
       TEST(elements_between_those_of_blocks_are_left),
       TEST(more_rows_than_one_box_holds),
+      TEST(one_threshold_for_all_pairs),
       TEST(soft_thresholds_of_longer_rows),
       TEST(hard_thresholds_of_longer_rows),
       TEST(soft_thresholds_of_tiles),
