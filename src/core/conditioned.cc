@@ -134,7 +134,7 @@ class TilePanel {
     if (!h_) h_ = gathered(scratch, task.conditioners, 1.0F);
   }
 
-  void solve(const double *threshold, PanelOutcome *outcome) const {
+  void solve(Scratch &scratch, const double *threshold, PanelOutcome *outcome) const {
     ConditionedPanel panel{};
     panel.w = w_;
     panel.h = h_;
@@ -144,6 +144,7 @@ class TilePanel {
     panel.block_step = layout_.block_step;
     panel.across = layout_.across;
     panel.to_odd = !layout_.doubles && has_size(task_.grid, 2);
+    if (!layout_.doubles) panel.shares = scratch.take<double>(layout_.size);
     panel.threshold = threshold;
     // Results that are floats lose no more than 2^-18 of their last bit.
     panel.tolerance = std::max(task_.options.atol, layout_.doubles ? 0x1p-52 : 0x1p-42);
@@ -206,7 +207,7 @@ void shrink_tile(const Task &task, Scratch &scratch, const Rect &rect, const dou
   const int64_t count = rect.count();
   auto *outcome = scratch.take<PanelOutcome>(count);
   const TilePanel panel(task, scratch, rect);
-  panel.solve(threshold, outcome);
+  panel.solve(scratch, threshold, outcome);
   count_outcomes(outcome, count, task.tally);
   if (std::find(outcome, outcome + count, kPanelUnsolved) == outcome + count) {
     panel.write();

@@ -9,10 +9,11 @@
 // nu (1 + x) makes ||q||^2 exactly (1 - 2 E_1 x + 3 E_2 x^2 - 4 E_3 x^3 + ...) times as large, so
 // that one sweep gives Newton's step y for 1 / ||q|| and two terms beyond it. All p lie in [0, 1],
 // which bounds the next term whatever the block: the error that a step leaves is known. Sums are of
-// x = w p = nu q, which takes one division (of floats in every other row, conditioned_sums-inl.h).
+// x = w p = nu q, which takes one division.
 //
 // Panels of floats find their way in floats: the norms that a start is made of, and the first step.
-// What those cannot tell for certain, and all steps after that, are doubles'.
+// What those cannot tell for certain, and all steps after that, are doubles'. From the shares p of
+// the last step the results follow without another division: that step was a small one.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conditioned_panel.cc"
 #include <hwy/foreach_target.h>
@@ -67,6 +68,7 @@ struct Batch {
   Scalars climbing;   // 1 while the root is being sought
   HWY_ALIGN float float_unit[kMostBlocks];
   HWY_ALIGN float float_nu[kMostBlocks];
+  Scalars share_nu;  // of which shares were kept
   Scalars moment[kMoments];
   Partials partial[kMoments];  // of blocks along rows
 };
@@ -87,55 +89,13 @@ HWY_INLINE void StoreOdd(V v, float *p) {
   hn::StoreU(hn::BitCast(DF(), bits), DF(), p);
 }
 
-// Rows that are shrunk together, each step of all before the next: one row is a long chain of steps
-// that wait for each other, and processors look ahead over few such chains.
-inline constexpr int64_t kRowsTogether = 4;
-
-// n becomes n / d for 1 <= d <= 2 kFloatRange, good to 2^-44, for results that become floats
-// (InverseInFloats); d is used up.
-template <int64_t kCount>
-HWY_INLINE void DivideNearly(V *n, V *d) {
-  V inverse[kCount];
-  for (int64_t i = 0; i < kCount; ++i) inverse[i] = InverseInFloats(d[i]);
-  for (int64_t i = 0; i < kCount; ++i) d[i] = hn::Mul(d[i], inverse[i]);
-  for (int64_t i = 0; i < kCount; ++i) n[i] = hn::Mul(n[i], inverse[i]);
-  for (int64_t i = 0; i < kCount; ++i) d[i] = hn::Sub(hn::Set(D(), 2.0), d[i]);
-  for (int64_t i = 0; i < kCount; ++i) n[i] = hn::Mul(n[i], d[i]);
-}
-
-// x = w h nu / (1 + h nu) of kRows rows.
-template <int64_t kRows, class Entry>
-HWY_INLINE void ResultsOfRows(const Entry *w, const Entry *h, int64_t row_step, V nu, V *x) {
-  const V one = hn::Set(D(), 1.0);
-  V ratio[kRows];
-  V sum[kRows];
-  for (int64_t i = 0; i < kRows; ++i) ratio[i] = hn::Mul(Load(h + i * row_step), nu);
-  if constexpr (std::is_same_v<Entry, float>) {
-    for (int64_t i = 0; i < kRows; ++i) ratio[i] = ClampToFloats(ratio[i]);
-  }
-  for (int64_t i = 0; i < kRows; ++i) sum[i] = hn::Add(ratio[i], one);
-  for (int64_t i = 0; i < kRows; ++i) x[i] = hn::Mul(Load(w + i * row_step), ratio[i]);
-  if constexpr (std::is_same_v<Entry, float>) {
-    DivideNearly<kRows>(x, sum);
-  } else {
-    for (int64_t i = 0; i < kRows; ++i) x[i] = hn::Div(x[i], sum[i]);
-  }
-}
-
-// Calls write(x, at) for the rows of a register.
+// Calls write(w h nu / (1 + h nu), at) for the rows of a register.
 template <class Entry, class Write>
 HWY_INLINE void ShrinkRows(Entry *w, const Entry *h, int64_t rows, int64_t row_step, V nu,
                            Write write) {
-  int64_t row = 0;
-  for (; row + kRowsTogether <= rows; row += kRowsTogether) {
-    V x[kRowsTogether];
-    ResultsOfRows<kRowsTogether>(w + row * row_step, h + row * row_step, row_step, nu, x);
-    for (int64_t i = 0; i < kRowsTogether; ++i) write(x[i], w + (row + i) * row_step);
-  }
-  for (; row < rows; ++row) {
-    V x;
-    ResultsOfRows<1>(w + row * row_step, h + row * row_step, row_step, nu, &x);
-    write(x, w + row * row_step);
+  for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
+    const V ratio = hn::Mul(Load(h), nu);
+    write(hn::Div(hn::Mul(Load(w), ratio), hn::Add(ratio, hn::Set(D(), 1.0))), w);
   }
 }
 
@@ -187,6 +147,63 @@ HWY_NOINLINE void ShrinkGroups(const Groups<Entry> &given, const double *nus,
       hn::Store(hn::IfThenElseZero(written, hn::Set(D(), 1.0)), D(), marks);
       shrink([&](V x, Entry *p)
                  HWY_ATTR { StoreMarked<kToOdd>(hn::IfThenZeroElse(dead, x), marks, p); });
+    }
+  }
+}
+
+// The last step changed nu by no more than this part of it: the fourth term of the series below is
+// less than 2^-45.
+inline constexpr double kSmallChange = 0x1p-15;
+
+// x = w p (1 + change) / (1 + p change) for the shares p at nu, when nu becomes nu (1 + change):
+// 1 / (1 + y) = 1 - y + y^2 - ...
+struct AfterChange {
+  V first, second, third;
+
+  HWY_INLINE V Result(V w, V p) const {
+    const V correction = hn::Mul(p, hn::Sub(second, hn::Mul(p, third)));
+    return hn::Mul(hn::Mul(w, p), hn::Sub(first, correction));
+  }
+};
+HWY_INLINE AfterChange After(V change) {
+  const V first = hn::Add(hn::Set(D(), 1.0), change);
+  const V second = hn::Mul(change, first);
+  return {first, second, hn::Mul(change, second)};
+}
+
+// How many lanes of a group are marked with 1?
+template <bool kAcross>
+HWY_INLINE int64_t MarkedLanes(const double *marks, int64_t group) {
+  if (!kAcross) return marks[group] == 1.0 ? kLanes : 0;
+  return std::count(marks + group * kLanes, marks + (group + 1) * kLanes, 1.0);
+}
+
+// w becomes the result in blocks that are marked with 1, from what SumMomentsKeepShares kept.
+template <bool kAcross, bool kToOdd>
+HWY_NOINLINE void ShrinkByShares(const Groups<float> &given, double *shares, const double *changes,
+                                 const double *marks) {
+  const Groups<float> groups = given;
+  const int64_t row_step = kAcross ? groups.row_step : kLanes;
+  for (int64_t g = 0; g < groups.count; ++g) {
+    const int64_t marked = MarkedLanes<kAcross>(marks, g);
+    if (marked == 0) continue;
+    AfterChange after[kRegisters];
+    for (int64_t r = 0; r < kRegisters; ++r) after[r] = After(LanesOf<kAcross>(D(), changes, g, r));
+    const auto shrink = [&](auto write) HWY_ATTR {
+      float *w = groups.w + g * groups.step;
+      const double *share = SharesOf(shares, g, groups.rows, 0);
+      for (int64_t row = 0; row < groups.rows; ++row, w += row_step, share += kLanes) {
+        for (int64_t r = 0; r < kRegisters; ++r) {
+          write(after[r].Result(Load(w + r * kN), hn::Load(D(), share + r * kN)), w, r * kN);
+        }
+      }
+    };
+    if (marked == kLanes) {
+      shrink([](V x, float *p, int64_t lane) HWY_ATTR { StoreEntries<kToOdd>(x, p + lane); });
+    } else {
+      const double *lanes = marks + g * kLanes;
+      shrink([&](V x, float *p, int64_t lane)
+                 HWY_ATTR { StoreMarked<kToOdd>(x, lanes + lane, p + lane); });
     }
   }
 }
@@ -414,6 +431,20 @@ HWY_INLINE void SettleRegister(int64_t r, Batch *batch) {
   batch->nu.Update(r, climbing, batch->low.Load(r));
 }
 
+// Shares were kept of nu: by which part of it did it change after that, and did it change little?
+HWY_INLINE void FindChange(int64_t r, const Batch &batch, Scalars *change, Scalars *small,
+                           Scalars *rest) {
+  const V share_nu = batch.share_nu.Load(r);
+  const V by = hn::Div(hn::Sub(batch.nu.Load(r), share_nu), share_nu);
+  const V outcome = batch.outcome.Load(r);
+  const M shrunk =
+      hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
+  const M is_small = hn::And(shrunk, hn::Le(hn::Abs(by), hn::Set(D(), kSmallChange)));
+  change->Store(r, by);
+  small->Store(r, hn::IfThenElseZero(is_small, hn::Set(D(), 1.0)));
+  rest->Store(r, hn::IfThenElse(is_small, Number(kPanelUnchanged), outcome));
+}
+
 // Is one of the blocks of these registers marked?
 HWY_INLINE bool IsAny(const Scalars &marks, int64_t registers) {
   V any = hn::Zero(D());
@@ -455,20 +486,35 @@ class BatchSolver {
 
   HWY_INLINE void Finish(PanelOutcome *outcome) {
     for (int64_t r = 0; r < registers_; ++r) SettleRegister(r, batch_);
-    Shrink();
+    if constexpr (std::is_same_v<Entry, float>) {
+      ShrinkFloats();
+    } else {
+      ShrinkGroups<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
+    }
     for (int64_t b = 0; b < count_; ++b) {
       outcome[b] = static_cast<PanelOutcome>(batch_->outcome.of[b]);
     }
   }
 
  private:
-  HWY_INLINE void Shrink() {
-    if constexpr (std::is_same_v<Entry, float>) {
-      if (panel_.to_odd) {
-        return ShrinkGroups<kAcross, true>(groups_, batch_->nu.of, batch_->outcome.of);
-      }
+  HWY_INLINE void ShrinkFloats() {
+    Scalars change;
+    Scalars small;  // 1 where it is
+    Scalars rest;   // outcomes; unchanged where shares do
+    for (int64_t r = 0; r < registers_; ++r) {
+      FindChange(r, *batch_, &change, &small, &rest);
     }
-    ShrinkGroups<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
+    if (panel_.to_odd) return ShrinkFloatsBy<true>(change, small, rest);
+    ShrinkFloatsBy<false>(change, small, rest);
+  }
+  template <bool kToOdd>
+  HWY_INLINE void ShrinkFloatsBy(const Scalars &change, const Scalars &small, const Scalars &rest) {
+    ShrinkByShares<kAcross, kToOdd>(groups_, panel_.shares, change.of, small.of);
+    if (std::all_of(rest.of, rest.of + count_, IsUnchanged)) return;
+    ShrinkGroups<kAcross, kToOdd>(groups_, batch_->nu.of, rest.of);
+  }
+  static bool IsUnchanged(double outcome) {
+    return outcome == static_cast<double>(kPanelUnchanged);
   }
 
   static HWY_INLINE Groups<Entry> GroupsOf(const ConditionedPanel &panel, int64_t first,
@@ -515,23 +561,36 @@ class BatchSolver {
       hn::StoreU(ToFloat(batch_->nu.Load(r)), DF(), batch_->float_nu + r * kN);
     }
     const DFloats d;
-    TakeSums(SumMoments<kAcross, DFloats, Entry>, d, NuOf(d), batch_->climbing, soon);
+    TakeSums(SumMoments<kAcross, DFloats, Entry>, d, batch_->float_nu, batch_->climbing, soon);
     for (int64_t r = 0; r < registers_; ++r) FloatStepRegister(r, batch_);
   }
 
   HWY_INLINE void Climb(ReadAhead *soon) {
     for (int i = 0; i < panel_.max_iter && IsAny(batch_->climbing, registers_); ++i) {
-      const D d;
-      TakeSums(SumMoments<kAcross, D, Entry>, d, NuOf(d), batch_->climbing,
-               i == 0 ? soon : nullptr);
+      if constexpr (std::is_same_v<Entry, float>) {
+        TakeMomentsKeepShares();
+      } else {
+        TakeSums(SumMoments<kAcross, D, Entry>, D(), batch_->nu.of, batch_->climbing,
+                 i == 0 ? soon : nullptr);
+      }
       for (int64_t r = 0; r < registers_; ++r) StepRegister(r, panel_.tolerance, batch_);
     }
   }
 
+  HWY_INLINE void TakeMomentsKeepShares() {
+    for (int64_t r = 0; r < registers_; ++r) {
+      const M climbing = hn::Gt(batch_->climbing.Load(r), hn::Zero(D()));
+      batch_->share_nu.Update(r, climbing, batch_->nu.Load(r));
+    }
+    const auto sum = [this](D, const Groups<float> &groups, const double *nus, const double *asked,
+                            double *const *out, ReadAhead *) {
+      SumMomentsKeepShares<kAcross>(groups, nus, asked, out, panel_.shares);
+    };
+    TakeSums(sum, D(), batch_->nu.of, batch_->climbing, nullptr);
+  }
+
   HWY_INLINE const double *UnitsOf(D) const { return batch_->unit.of; }
   HWY_INLINE const float *UnitsOf(DFloats) const { return batch_->float_unit; }
-  HWY_INLINE const double *NuOf(D) const { return batch_->nu.of; }
-  HWY_INLINE const float *NuOf(DFloats) const { return batch_->float_nu; }
 
   // batch->moment becomes the sums of a kernel over the elements of blocks that are asked for.
   template <class DT, class Kernel>

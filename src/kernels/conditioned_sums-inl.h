@@ -75,71 +75,53 @@ struct Groups {
   int64_t row_step;
 };
 
-// Quotients of doubles keep the divider of many processors busy for three times as long as those of
-// floats. n / d for 1 <= d <= 2 kFloatRange, from a float y next to 1 / d: with e = 1 - d y, at
-// most 2^-22, it is n y / (1 - e) = n y (1 + e + e^2 + ...).
-HWY_INLINE V InverseInFloats(V d) {
-  return hn::PromoteTo(D(), hn::Div(hn::Set(DF(), 1.0F), ToFloat(d)));
-}
-// Off by at most 3 * 2^-53.
-HWY_INLINE V FineQuotient(V n, V d) {
-  const V y = InverseInFloats(d);
-  const V e = hn::Sub(hn::Set(D(), 1.0), hn::Mul(d, y));
-  const V ny = hn::Mul(n, y);
-  return hn::Add(ny, hn::Mul(ny, hn::Add(e, hn::Mul(e, e))));
-}
-// Of h nu: above this, h nu / (1 + h nu) is 1.
-HWY_INLINE V ClampToFloats(V ratio) {
-  return hn::Min(ratio, hn::Set(D(), kFloatRange));
-}
+// So many rows at a time.
+template <int64_t kRows>
+using RowCount = std::integral_constant<int64_t, kRows>;
 
-// How a row has its quotients. Every other one has short divisions and more products: the divider
-// and the multipliers are both busy.
-enum class Quotient { kDivided, kRefined };
-template <Quotient kQuotient>
-using QuotientTag = std::integral_constant<Quotient, kQuotient>;
-
-// ratio / (1 + ratio) for ratio >= 0.
-template <Quotient>
-HWY_INLINE hn::Vec<DFloats> ShareOf(DFloats d, hn::Vec<DFloats> ratio) {
-  return hn::Div(ratio, hn::Add(ratio, hn::Set(d, 1)));
+// ratio >= 0 becomes ratio / (1 + ratio), row by row.
+template <int64_t kRows>
+HWY_INLINE void TakeShares(DFloats d, hn::Vec<DFloats> *ratio) {
+  for (int64_t i = 0; i < kRows; ++i) {
+    ratio[i] = hn::Div(ratio[i], hn::Add(ratio[i], hn::Set(d, 1)));
+  }
 }
-template <Quotient kQuotient>
-HWY_INLINE V ShareOf(D d, V ratio) {
+// Quotients of doubles keep the divider busy for longer than all other steps take: two share one, as
+// 1 / a = b / (a b). Off by at most 2^-51; with conditioners and thresholds in kRange
+// (conditioned_panel.cc), all ratios are below 2^500.
+template <int64_t kRows>
+HWY_INLINE void TakeShares(D d, V *ratio) {
+  static_assert(kRows == 1 || kRows == 2);
   const V one = hn::Set(d, 1.0);
-  if constexpr (kQuotient == Quotient::kDivided) {
-    return hn::Div(ratio, hn::Add(ratio, one));
+  const V first = hn::Add(ratio[0], one);
+  if constexpr (kRows == 1) {
+    ratio[0] = hn::Div(ratio[0], first);
   } else {
-    const V clamped = ClampToFloats(ratio);
-    return FineQuotient(clamped, hn::Add(clamped, one));
+    const V second = hn::Add(ratio[1], one);
+    const V inverse = hn::Div(one, hn::Mul(first, second));
+    ratio[0] = hn::Mul(ratio[0], hn::Mul(second, inverse));
+    ratio[1] = hn::Mul(ratio[1], hn::Mul(first, inverse));
   }
 }
 
-// Sum of term(quotient, row) for rows from `row` to `end`, kChain at most.
-template <class DT, class Term>
-HWY_INLINE hn::Vec<DT> SumOfChain(DT d, int64_t row, int64_t end, Term term) {
-  constexpr QuotientTag<Quotient::kDivided> kDivided;
-  constexpr QuotientTag<Quotient::kRefined> kRefined;
+// The sum over rows from `row` to `end`, kChain at most; add(RowCount, row, &sum) adds some. Not
+// unrolled: GCC would add the other sums up at the end, and keep their terms in memory until then.
+template <class DT, class Add>
+HWY_INLINE hn::Vec<DT> SumOfChain(DT d, int64_t row, int64_t end, Add add) {
   auto sum = hn::Zero(d);
-  if (end - row == kChain) {
-    for (int64_t i = 0; i < kChain; i += 2) {
-      sum = hn::Add(sum, term(kDivided, row + i));
-      sum = hn::Add(sum, term(kRefined, row + i + 1));
-    }
-  } else {
-    for (; row < end; ++row) sum = hn::Add(sum, term(kDivided, row));
-  }
+  for (; row + 2 <= end; row += 2) add(RowCount<2>(), row, &sum);
+  if (row < end) add(RowCount<1>(), row, &sum);
   return sum;
 }
 
 // Compensated sum of the chains of all rows.
-template <class DT, class Term>
-HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Term term) {
-  auto total = SumOfChain(d, 0, HWY_MIN(kChain, rows), term);
+template <class DT, class Add>
+HWY_INLINE hn::Vec<DT> SumOfRows(DT d, int64_t rows, Add add) {
+  auto total = SumOfChain(d, 0, HWY_MIN(kChain, rows), add);
   if (rows <= kChain) return total;  // nothing to compensate
   auto lost = hn::Zero(d);
   for (int64_t row = kChain; row < rows; row += kChain) {
-    const auto chain = SumOfChain(d, row, HWY_MIN(row + kChain, rows), term);
+    const auto chain = SumOfChain(d, row, HWY_MIN(row + kChain, rows), add);
     const auto sum = hn::Add(total, chain);
     const auto part = hn::Sub(sum, total);
     lost = hn::Add(lost, hn::Add(hn::Sub(total, hn::Sub(sum, part)), hn::Sub(chain, part)));
@@ -162,51 +144,70 @@ HWY_INLINE hn::Vec<DT> LoadRow(DT d, const Entry *p, int64_t row, RowsOfGroups r
                   [&](auto dl, int64_t i) HWY_ATTR { return LoadLanes(dl, p + i * rows.to_next); });
 }
 
-// Lanes of sum w^2, sum c^2, sum c^2 h and sum c^2 h^2 for c = h w, of one register of a group, for
-// conditioners h times `unit`.
+// What a register goes over: lanes of `group`, from `lane` on, and of the next one if it holds two.
 template <class DT, class Entry>
-HWY_INLINE void NormsOfRegister(DT d, const Entry *w, const Entry *h, RowsOfGroups rows,
-                                hn::Vec<DT> unit, hn::Vec<DT> *sums) {
+struct Lanes {
+  DT d;
+  int64_t group;
+  int64_t lane;
+  const Entry *w_first;
+  const Entry *h_first;
+  RowsOfGroups rows;
+  hn::Vec<DT> number;  // each block has one
+
+  HWY_INLINE hn::Vec<DT> Weights(int64_t row) const { return LoadRow(d, w_first, row, rows); }
+  HWY_INLINE hn::Vec<DT> Conditioners(int64_t row) const { return LoadRow(d, h_first, row, rows); }
+};
+
+// Sums of w^2, c^2, c^2 h and c^2 h^2 for c = h w, for conditioners h times a number.
+template <class DT, class Entry>
+HWY_INLINE void NormsOfLanes(DT d, const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums) {
   auto weights = hn::Zero(d);
   auto cubes = hn::Zero(d);
   auto fourths = hn::Zero(d);
-  const auto products = SumOfRows(d, rows.count, [&](auto, int64_t row) HWY_ATTR {
-    const auto weight = LoadRow(d, w, row, rows);
-    const auto metric = hn::Mul(LoadRow(d, h, row, rows), unit);
-    const auto c = hn::Mul(metric, weight);
-    const auto square = hn::Mul(c, c);
-    weights = hn::Add(weights, hn::Mul(weight, weight));
-    const auto cube = hn::Mul(square, metric);
-    cubes = hn::Add(cubes, cube);
-    fourths = hn::Add(fourths, hn::Mul(cube, metric));
-    return square;
-  });
+  const auto add = [&](auto count, int64_t first, hn::Vec<DT> *products) HWY_ATTR {
+    for (int64_t row = first; row < first + count; ++row) {
+      const auto weight = lanes.Weights(row);
+      const auto metric = hn::Mul(lanes.Conditioners(row), lanes.number);
+      const auto c = hn::Mul(metric, weight);
+      const auto square = hn::Mul(c, c);
+      const auto cube = hn::Mul(square, metric);
+      *products = hn::Add(*products, square);
+      weights = hn::Add(weights, hn::Mul(weight, weight));
+      cubes = hn::Add(cubes, cube);
+      fourths = hn::Add(fourths, hn::Mul(cube, metric));
+    }
+  };
+  sums[1] = SumOfRows(d, lanes.rows.count, add);
   sums[0] = weights;
-  sums[1] = products;
   sums[2] = cubes;
   sums[3] = fourths;
 }
 
-// Lanes of sum (w p)^2 p^k, k = 0 to 3, of one register of a group: nu^2 times those of q.
-template <class DT, class Entry>
-HWY_INLINE void MomentsOfRegister(DT d, const Entry *w, const Entry *h, RowsOfGroups rows,
-                                  hn::Vec<DT> nu, hn::Vec<DT> *sums) {
+// Sums of (w p)^2 p^k, k = 0 to 3, at a number nu: nu^2 times those of q. Calls keep(row, p).
+template <class DT, class Entry, class Keep>
+HWY_INLINE void MomentsOfLanes(DT d, const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums, Keep keep) {
   auto first = hn::Zero(d);
   auto second = hn::Zero(d);
   auto third = hn::Zero(d);
-  const auto squares = SumOfRows(d, rows.count, [&](auto quotient, int64_t row) HWY_ATTR {
-    const auto ratio = hn::Mul(LoadRow(d, h, row, rows), nu);
-    const auto p = ShareOf<decltype(quotient)::value>(d, ratio);
-    const auto x = hn::Mul(LoadRow(d, w, row, rows), p);
-    const auto term0 = hn::Mul(x, x);
-    const auto term1 = hn::Mul(term0, p);
-    const auto term2 = hn::Mul(term1, p);
-    first = hn::Add(first, term1);
-    second = hn::Add(second, term2);
-    third = hn::Add(third, hn::Mul(term2, p));
-    return term0;
-  });
-  sums[0] = squares;
+  const auto add = [&](auto count, int64_t row, hn::Vec<DT> *squares) HWY_ATTR {
+    constexpr int64_t kRows = decltype(count)::value;
+    hn::Vec<DT> p[kRows];
+    for (int64_t i = 0; i < kRows; ++i) p[i] = hn::Mul(lanes.Conditioners(row + i), lanes.number);
+    TakeShares<kRows>(d, p);
+    for (int64_t i = 0; i < kRows; ++i) {
+      keep(row + i, p[i]);
+      const auto x = hn::Mul(lanes.Weights(row + i), p[i]);
+      const auto term0 = hn::Mul(x, x);
+      const auto term1 = hn::Mul(term0, p[i]);
+      const auto term2 = hn::Mul(term1, p[i]);
+      *squares = hn::Add(*squares, term0);
+      first = hn::Add(first, term1);
+      second = hn::Add(second, term2);
+      third = hn::Add(third, hn::Mul(term2, p[i]));
+    }
+  };
+  sums[0] = SumOfRows(d, lanes.rows.count, add);
   sums[1] = first;
   sums[2] = second;
   sums[3] = third;
@@ -333,11 +334,10 @@ HWY_INLINE void SumTogether(DT d, int64_t first, int64_t last, double *const *ou
 }
 
 // The same for all groups that are asked for, and for those that share registers with them.
-// `of_register(w, h, rows, number, sums)` are those of a register; each block has a number.
-template <bool kAcross, class DT, class Entry, class OfRegister>
+template <bool kAcross, class DT, class Entry, class OfLanes>
 HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT> *numbers,
                           const double *asked, double *const *out, ReadAhead *soon,
-                          OfRegister of_register) {
+                          OfLanes of_lanes) {
   const int64_t row_step = kAcross ? groups.row_step : kLanes;  // a constant, if it is one
   for (int64_t g = 0; g < groups.count; g += kGroupsIn<DT>) {
     // A group that is left over takes both halves; both are written, and equal.
@@ -346,11 +346,12 @@ HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT>
     if (IsAsked<kAcross>(asked, g) || (kHoldsTwo<DT> && IsAsked<kAcross>(asked, last))) {
       const RowsOfGroups rows = {groups.rows, row_step, (last - g) * groups.step};
       SumTogether<kAcross>(d, g, last, out, [&](int64_t r, hn::Vec<DT> *sums) HWY_ATTR {
-        const int64_t at = g * groups.step + r * kLanesIn<DT>;
+        const int64_t lane = r * kLanesIn<DT>;
+        const int64_t at = g * groups.step + lane;
         const auto number = OfGroups(d, [&](auto dl, int64_t i) HWY_ATTR {
           return LanesOf<kAcross>(dl, numbers, i == 0 ? g : last, r);
         });
-        of_register(groups.w + at, groups.h + at, rows, number, sums);
+        of_lanes({d, g, lane, groups.w + at, groups.h + at, rows, number}, sums);
       });
     }
     for (int64_t i = g; soon && i <= last; ++i) soon->AskForSome();
@@ -362,19 +363,41 @@ template <bool kAcross, class DT, class Entry>
 HWY_NOINLINE void SumNorms(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *units,
                            const double *asked, double *const *out, ReadAhead *soon) {
   const Groups<Entry> groups = given;  // a copy that no store can change, as far as compilers know
-  SumGroups<kAcross>(
-      d, groups, units, asked, out, soon,
-      [&](const Entry *w, const Entry *h, RowsOfGroups rows, hn::Vec<DT> unit, hn::Vec<DT> *sums)
-          HWY_ATTR { NormsOfRegister(d, w, h, rows, unit, sums); });
+  SumGroups<kAcross>(d, groups, units, asked, out, soon,
+                     [&](const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums)
+                         HWY_ATTR { NormsOfLanes(d, lanes, sums); });
 }
 template <bool kAcross, class DT, class Entry>
 HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *nus,
                              const double *asked, double *const *out, ReadAhead *soon) {
   const Groups<Entry> groups = given;
+  SumGroups<kAcross>(d, groups, nus, asked, out, soon,
+                     [&](const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums) HWY_ATTR {
+                       MomentsOfLanes(d, lanes, sums, [](int64_t, hn::Vec<DT>) HWY_ATTR {});
+                     });
+}
+
+// Where the shares of a row of kLanes lanes are kept, those of a group after each other.
+HWY_INLINE double *SharesOf(double *shares, int64_t group, int64_t rows, int64_t row) {
+  return shares + (group * rows + row) * kLanes;
+}
+
+// The same in doubles, and keeps the shares p of blocks that are asked for.
+template <bool kAcross>
+HWY_NOINLINE void SumMomentsKeepShares(const Groups<float> &given, const double *nus,
+                                       const double *asked, double *const *out, double *shares) {
+  const Groups<float> groups = given;
+  const D d;
   SumGroups<kAcross>(
-      d, groups, nus, asked, out, soon,
-      [&](const Entry *w, const Entry *h, RowsOfGroups rows, hn::Vec<DT> nu, hn::Vec<DT> *sums)
-          HWY_ATTR { MomentsOfRegister(d, w, h, rows, nu, sums); });
+      d, groups, nus, asked, out, nullptr, [&](const Lanes<D, float> &lanes, V *sums) HWY_ATTR {
+        const V of_blocks = LanesOf<kAcross>(d, asked, lanes.group, lanes.lane / kN);
+        const M kept = hn::Gt(of_blocks, hn::Zero(d));
+        double *first = SharesOf(shares, lanes.group, groups.rows, 0) + lanes.lane;
+        MomentsOfLanes(d, lanes, sums, [&](int64_t row, V p) HWY_ATTR {
+          double *share = first + row * kLanes;
+          hn::Store(kAcross ? hn::IfThenElse(kept, p, hn::Load(d, share)) : p, d, share);
+        });
+      });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -189,6 +189,7 @@ struct ConditionedPanel {
   int64_t block_step;       // entries between blocks; 1 if across
   bool across;              // blocks are then padded to a multiple of kLanes
   bool to_odd;              // results are floats that will be rounded once more, to fewer bits
+  double *shares;           // of floats: room for as many as there are entries; else NULL
   const double *threshold;  // [blocks]
   double tolerance;         // relative, of the root
   int max_iter;

@@ -232,6 +232,47 @@ static void float_blocks_do_not_depend_on_where_they_lie(void **state) {
   }
 }
 
+/* Results of floats are those of doubles, rounded, but for what lies in the middle of two floats: of
+ * 2^18 numbers, 2^-42 away from the exact one, hardly any. */
+static void check_floats_round_what_doubles_give(int64_t n, double spread, double part) {
+  enum { kCount = 1 << 18 };
+  static float w[kCount], h[kCount];
+  static double wide_w[kCount], wide_h[kCount], thresholds[kCount];
+  const int64_t blocks = kCount / n;
+  uint64_t random = (uint64_t)n;
+  for (int64_t b = 0; b < blocks; ++b) {
+    double squares = 0;
+    for (int64_t i = b * n; i < (b + 1) * n; ++i) {
+      wide_w[i] = w[i] = (float)(uniform(&random) - 0.5);
+      wide_h[i] = h[i] = (float)exp2(spread * (uniform(&random) - 0.5));
+      squares += wide_h[i] * wide_w[i] * wide_h[i] * wide_w[i];
+    }
+    thresholds[b] = sqrt(squares) * part * uniform(&random);
+  }
+  const int64_t count = blocks * n;
+  const spk_buffer limits = {thresholds, blocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer floats = {w, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer metric = {h, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer doubles = {wide_w, count, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer wide_metric = {wide_h, count, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  shrink_blocks(floats, metric, limits, n, 0, 64);
+  shrink_blocks(doubles, wide_metric, limits, n, 0, 64);
+  int64_t differ = 0;
+  for (int64_t i = 0; i < count; ++i) differ += w[i] != (float)wide_w[i];
+  assert_in_range(differ, 0, 2);
+}
+
+static void floats_round_what_doubles_give(void **state) {
+  (void)state;
+  const int64_t numbers[] = {3, 9, 24, 64, 256, 1000, 5000};
+  for (int64_t i = 0; i < COUNT(numbers); ++i) {
+    for (double spread = 0.5; spread <= 32; spread *= 4) {
+      check_floats_round_what_doubles_give(numbers[i], spread, 1);
+      check_floats_round_what_doubles_give(numbers[i], spread, 0.01);
+    }
+  }
+}
+
 /* Norms that sums of floats cannot tell from the threshold. */
 static void float_norms_next_to_the_threshold_are_told_apart(void **state) {
   (void)state;
@@ -559,6 +600,7 @@ int main(void) {
       TEST(blocks_do_not_depend_on_their_neighbours),
       TEST(float_blocks_do_not_depend_on_where_they_lie),
       TEST(float_columns_are_what_rows_are),
+      TEST(floats_round_what_doubles_give),
       TEST(float_norms_next_to_the_threshold_are_told_apart),
       TEST(blocks_with_nan_keep_every_bit),
       TEST(a_start_far_above_the_root_does_no_harm),
