@@ -87,8 +87,8 @@ HWY_INLINE void TakeShares(DFloats d, hn::Vec<DFloats> *ratio) {
   }
 }
 // Quotients of doubles keep the divider busy for longer than all other steps take: two share one, as
-// 1 / a = b / (a b). Off by at most 2^-51; with conditioners and thresholds in kRange
-// (conditioned_panel.cc), all ratios are below 2^500.
+// a / b = a d / (b d), and what it divides is multiplied meanwhile. Off by at most 2^-51; with
+// conditioners and thresholds in kRange (conditioned_panel.cc), all ratios are below 2^500.
 template <int64_t kRows>
 HWY_INLINE void TakeShares(D d, V *ratio) {
   static_assert(kRows == 1 || kRows == 2);
@@ -99,8 +99,8 @@ HWY_INLINE void TakeShares(D d, V *ratio) {
   } else {
     const V second = hn::Add(ratio[1], one);
     const V inverse = hn::Div(one, hn::Mul(first, second));
-    ratio[0] = hn::Mul(ratio[0], hn::Mul(second, inverse));
-    ratio[1] = hn::Mul(ratio[1], hn::Mul(first, inverse));
+    ratio[0] = hn::Mul(hn::Mul(ratio[0], second), inverse);
+    ratio[1] = hn::Mul(hn::Mul(ratio[1], first), inverse);
   }
 }
 
