@@ -120,6 +120,18 @@ bool wants_doubles(const Grid &grid, const Grid &conditioners) {
   return has_size(grid, 8) || has_size(conditioners, 8) || (has_size(grid, 4) && has_size(grid, 2));
 }
 
+// Rows of long columns would be too much for a panel, if they were as long as other operations
+// like them.
+Tiling panel_tiles(const Grid &grid, const Grid &conditioners) {
+  constexpr int64_t kMostBytes = int64_t{512} << 10;
+  const int64_t bytes_of_two = wants_doubles(grid, conditioners) ? 16 : 8;
+  const int64_t most = kMostBytes / bytes_of_two;
+  const int64_t elements = grid.tiles().extent().product() * grid.numel_per_block;
+  if (elements <= most || grid.numel_per_block == 1) return grid.tiles();
+  return Tiling(grid.shape, grid.leaves[0].grid_x, grid.numel_per_block, most,
+                Extents(grid.shape.size(), 1));
+}
+
 // The blocks of a tile in panels of weights and conditioners, which may be where those lie.
 class TilePanel {
  public:
@@ -144,7 +156,7 @@ class TilePanel {
     panel.block_step = layout_.block_step;
     panel.across = layout_.across;
     panel.to_odd = !layout_.doubles && has_size(task_.grid, 2);
-    if (!layout_.doubles) panel.shares = scratch.take<double>(layout_.size);
+    if (!layout_.doubles) panel.shares = scratch.take<double>(batch_entries());
     panel.threshold = threshold;
     // Results that are floats lose no more than 2^-18 of their last bit.
     panel.tolerance = std::max(task_.options.atol, layout_.doubles ? 0x1p-52 : 0x1p-42);
@@ -153,6 +165,12 @@ class TilePanel {
     panel.soon[0] = next_of(task_.grid, rect_, ahead_in(task_.grid));
     panel.soon[1] = next_of(task_.conditioners, rect_, ahead_in(task_.conditioners));
     task_.kernels.conditioned_panel[layout_.doubles](panel);
+  }
+
+  // Entries of blocks that are solved at once.
+  int64_t batch_entries() const {
+    const int64_t blocks = panel_batch(layout_.rows, layout_.across);
+    return layout_.rows * (layout_.across ? blocks : kLanes * std::min(blocks, rect_.count()));
   }
 
   // Bytes from this tile to the next. Weights and conditioners are cut into the same tiles.
@@ -228,7 +246,7 @@ void shrink_tile(const Task &task, Scratch &scratch, const Rect &rect, const dou
 void conditioned_soft_threshold(Call &call, const Grid &grid, const Grid &conditioners,
                                 const GridArray &thresholds, const SoftOptions &options,
                                 Tally *tally) {
-  const Tiling tiles = grid.tiles();
+  const Tiling tiles = panel_tiles(grid, conditioners);
   const Task task = {call.kernels(), grid, conditioners, options, tiles, tally};
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];

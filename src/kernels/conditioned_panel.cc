@@ -1,7 +1,7 @@
 // The conditioned proximal operator of many blocks at once (core/conditioned.cc has the equation).
 //
 // The root nu of ||q|| = t, q = h w / (1 + h nu), is found for a batch of blocks at a time, as many
-// as stay in the nearest cache. Sums over the elements run in kLanes virtual lanes, which belong to
+// as stay in the nearest caches. Sums over the elements run in kLanes virtual lanes, which belong to
 // one block or are a block each; what is done once a block is done in lanes too, several registers
 // at a time, because one alone would mostly wait. Each lane stops alone.
 //
@@ -9,11 +9,11 @@
 // nu (1 + x) makes ||q||^2 exactly (1 - 2 E_1 x + 3 E_2 x^2 - 4 E_3 x^3 + ...) times as large, so
 // that one sweep gives Newton's step y for 1 / ||q|| and two terms beyond it. All p lie in [0, 1],
 // which bounds the next term whatever the block: the error that a step leaves is known. Sums are of
-// x = w p = nu q, which takes one division.
+// x = w p = nu q, which takes one division for two elements.
 //
 // Panels of floats find their way in floats: the norms that a start is made of, and the first step.
-// What those cannot tell for certain, and all steps after that, are doubles'. From the shares p of
-// the last step the results follow without another division: that step was a small one.
+// What those cannot tell for certain, and all steps after that, are doubles'. Where the last step
+// is a small one, as it mostly is, the results follow from its shares p without another division.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conditioned_panel.cc"
 #include <hwy/foreach_target.h>
@@ -34,8 +34,8 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-inline constexpr int64_t kMostBlocks = 4 * kLanes;  // of a batch
-inline constexpr int64_t kBatchElements = 2048;
+// Sums of floats between the inverse of this and this lost nothing to the range of float.
+inline constexpr double kFloatRange = 0x1p100;
 // What squares of floats below their range lose of a norm, 2^13 of 2^-149, is far below this.
 inline constexpr double kSmallNorm = 0x1p-40;
 
@@ -46,7 +46,7 @@ inline constexpr double kRange = 0x1p150;
 
 // One number for each block of a batch.
 struct Scalars {
-  HWY_ALIGN double of[kMostBlocks];
+  HWY_ALIGN double of[kMostPanelBatch];
 
   HWY_INLINE V Load(int64_t r) const { return hn::Load(D(), of + r * kN); }
   HWY_INLINE void Store(int64_t r, V v) { hn::Store(v, D(), of + r * kN); }
@@ -55,7 +55,7 @@ struct Scalars {
 
 // kPartials sums for each block of a batch.
 struct Partials {
-  HWY_ALIGN double of[kMostBlocks * kPartials];
+  HWY_ALIGN double of[kMostPanelBatch * kPartials];
 };
 
 struct Batch {
@@ -66,8 +66,8 @@ struct Batch {
   Scalars outcome;    // PanelOutcome, as a number
   Scalars unsure;     // 1 while it is not known what becomes of the block
   Scalars climbing;   // 1 while the root is being sought
-  HWY_ALIGN float float_unit[kMostBlocks];
-  HWY_ALIGN float float_nu[kMostBlocks];
+  HWY_ALIGN float float_unit[kMostPanelBatch];
+  HWY_ALIGN float float_nu[kMostPanelBatch];
   Scalars share_nu;  // of which shares were kept
   Scalars moment[kMoments];
   Partials partial[kMoments];  // of blocks along rows
@@ -89,16 +89,6 @@ HWY_INLINE void StoreOdd(V v, float *p) {
   hn::StoreU(hn::BitCast(DF(), bits), DF(), p);
 }
 
-// Calls write(w h nu / (1 + h nu), at) for the rows of a register.
-template <class Entry, class Write>
-HWY_INLINE void ShrinkRows(Entry *w, const Entry *h, int64_t rows, int64_t row_step, V nu,
-                           Write write) {
-  for (int64_t row = 0; row < rows; ++row, w += row_step, h += row_step) {
-    const V ratio = hn::Mul(Load(h), nu);
-    write(hn::Div(hn::Mul(Load(w), ratio), hn::Add(ratio, hn::Set(D(), 1.0))), w);
-  }
-}
-
 template <bool kToOdd, class Entry>
 HWY_INLINE void StoreEntries(V x, Entry *p) {
   if constexpr (kToOdd) {
@@ -118,41 +108,63 @@ HWY_INLINE void StoreMarked(V x, const double *marks, Entry *p) {
   }
 }
 
-// w becomes w h nu / (1 + h nu) in blocks that live, +0 in dead ones; others are not touched.
-template <bool kAcross, bool kToOdd, class Entry>
-HWY_NOINLINE void ShrinkGroups(const Groups<Entry> &given, const double *nus,
-                               const double *outcomes) {
-  const Groups<Entry> groups = given;
+HWY_INLINE M AreShrunk(V outcome) {
+  return hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
+}
+
+// Writes the results of blocks that live, and +0 in dead ones; others are not touched. A register
+// of group g begins with lane `lane`: for_each_row(g, lane, write) calls write(x, row) for its
+// results.
+template <bool kAcross, bool kToOdd, class Entry, class ForEachRow>
+HWY_INLINE void WriteGroups(const Groups<Entry> &groups, const double *outcomes,
+                            ForEachRow for_each_row) {
+  const int64_t row_step = kAcross ? groups.row_step : kLanes;
   for (int64_t i = 0; i < groups.count * kRegisters; ++i) {
     const int64_t g = i / kRegisters;
-    const int64_t r = i % kRegisters;
-    Entry *w = groups.w + g * groups.step + r * kN;
-    const Entry *h = groups.h + g * groups.step + r * kN;
-    const V nu = LanesOf<kAcross>(D(), nus, g, r);
-    const V outcome = LanesOf<kAcross>(D(), outcomes, g, r);
+    const int64_t lane = i % kRegisters * kN;
+    const V outcome = LanesOf<kAcross>(D(), outcomes, g, i % kRegisters);
     const M dead = hn::Eq(outcome, Number(kPanelDead));
-    const M shrunk =
-        hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
+    const M shrunk = AreShrunk(outcome);
     const M written = hn::Or(dead, shrunk);
-    const auto shrink = [&](auto write)
-                            HWY_ATTR { ShrinkRows(w, h, groups.rows, groups.row_step, nu, write); };
+    Entry *w = groups.w + g * groups.step + lane;
+    const auto write_rows = [&](auto store) HWY_ATTR {
+      for_each_row(g, lane, [&](V x, int64_t row) HWY_ATTR { store(x, w + row * row_step); });
+    };
     if (hn::AllTrue(D(), shrunk)) {
-      shrink([](V x, Entry *p) HWY_ATTR { StoreEntries<kToOdd>(x, p); });
+      write_rows([](V x, Entry *p) HWY_ATTR { StoreEntries<kToOdd>(x, p); });
     } else if (hn::AllTrue(D(), dead)) {
-      shrink([](V, Entry *p) HWY_ATTR { Store(hn::Zero(D()), p); });
+      for (int64_t row = 0; row < groups.rows; ++row) Store(hn::Zero(D()), w + row * row_step);
     } else if (hn::AllTrue(D(), written)) {
-      shrink([&](V x, Entry *p) HWY_ATTR { StoreEntries<kToOdd>(hn::IfThenZeroElse(dead, x), p); });
+      write_rows([&](V x, Entry *p)
+                     HWY_ATTR { StoreEntries<kToOdd>(hn::IfThenZeroElse(dead, x), p); });
     } else if (!hn::AllFalse(D(), written)) {
       HWY_ALIGN double marks[kN];
       hn::Store(hn::IfThenElseZero(written, hn::Set(D(), 1.0)), D(), marks);
-      shrink([&](V x, Entry *p)
-                 HWY_ATTR { StoreMarked<kToOdd>(hn::IfThenZeroElse(dead, x), marks, p); });
+      write_rows([&](V x, Entry *p)
+                     HWY_ATTR { StoreMarked<kToOdd>(hn::IfThenZeroElse(dead, x), marks, p); });
     }
   }
 }
 
-// The last step changed nu by no more than this part of it: the fourth term of the series below is
-// less than 2^-45.
+// w becomes w h nu / (1 + h nu).
+template <bool kAcross, bool kToOdd, class Entry>
+HWY_NOINLINE void Shrink(const Groups<Entry> &given, const double *nus, const double *outcomes) {
+  const Groups<Entry> groups = given;
+  const int64_t row_step = kAcross ? groups.row_step : kLanes;
+  WriteGroups<kAcross, kToOdd>(groups, outcomes, [&](int64_t g, int64_t lane, auto write) HWY_ATTR {
+    const V nu = LanesOf<kAcross>(D(), nus, g, lane / kN);
+    const Entry *w = groups.w + g * groups.step + lane;
+    const Entry *h = groups.h + g * groups.step + lane;
+    for (int64_t row = 0; row < groups.rows; ++row) {
+      const V ratio = hn::Mul(Load(h + row * row_step), nu);
+      const V weighted = hn::Mul(Load(w + row * row_step), ratio);
+      write(hn::Div(weighted, hn::Add(ratio, hn::Set(D(), 1.0))), row);
+    }
+  });
+}
+
+// A change of nu by no more than this part of it is small: what the series below leaves out is at
+// most 2^-45.
 inline constexpr double kSmallChange = 0x1p-15;
 
 // x = w p (1 + change) / (1 + p change) for the shares p at nu, when nu becomes nu (1 + change):
@@ -160,52 +172,32 @@ inline constexpr double kSmallChange = 0x1p-15;
 struct AfterChange {
   V first, second, third;
 
+  HWY_INLINE explicit AfterChange(V change)
+      : first(hn::Add(hn::Set(D(), 1.0), change)),
+        second(hn::Mul(change, first)),
+        third(hn::Mul(change, second)) {}
+
   HWY_INLINE V Result(V w, V p) const {
     const V correction = hn::Mul(p, hn::Sub(second, hn::Mul(p, third)));
     return hn::Mul(hn::Mul(w, p), hn::Sub(first, correction));
   }
 };
-HWY_INLINE AfterChange After(V change) {
-  const V first = hn::Add(hn::Set(D(), 1.0), change);
-  const V second = hn::Mul(change, first);
-  return {first, second, hn::Mul(change, second)};
-}
 
-// How many lanes of a group are marked with 1?
-template <bool kAcross>
-HWY_INLINE int64_t MarkedLanes(const double *marks, int64_t group) {
-  if (!kAcross) return marks[group] == 1.0 ? kLanes : 0;
-  return std::count(marks + group * kLanes, marks + (group + 1) * kLanes, 1.0);
-}
-
-// w becomes the result in blocks that are marked with 1, from what SumMomentsKeepShares kept.
+// The same from the shares that SumMomentsKeepShares kept, for small changes after that.
 template <bool kAcross, bool kToOdd>
-HWY_NOINLINE void ShrinkByShares(const Groups<float> &given, double *shares, const double *changes,
-                                 const double *marks) {
+HWY_NOINLINE void ShrinkByShares(const Groups<float> &given, const double *shares,
+                                 const double *changes, const double *outcomes) {
   const Groups<float> groups = given;
   const int64_t row_step = kAcross ? groups.row_step : kLanes;
-  for (int64_t g = 0; g < groups.count; ++g) {
-    const int64_t marked = MarkedLanes<kAcross>(marks, g);
-    if (marked == 0) continue;
-    AfterChange after[kRegisters];
-    for (int64_t r = 0; r < kRegisters; ++r) after[r] = After(LanesOf<kAcross>(D(), changes, g, r));
-    const auto shrink = [&](auto write) HWY_ATTR {
-      float *w = groups.w + g * groups.step;
-      const double *share = SharesOf(shares, g, groups.rows, 0);
-      for (int64_t row = 0; row < groups.rows; ++row, w += row_step, share += kLanes) {
-        for (int64_t r = 0; r < kRegisters; ++r) {
-          write(after[r].Result(Load(w + r * kN), hn::Load(D(), share + r * kN)), w, r * kN);
-        }
-      }
-    };
-    if (marked == kLanes) {
-      shrink([](V x, float *p, int64_t lane) HWY_ATTR { StoreEntries<kToOdd>(x, p + lane); });
-    } else {
-      const double *lanes = marks + g * kLanes;
-      shrink([&](V x, float *p, int64_t lane)
-                 HWY_ATTR { StoreMarked<kToOdd>(x, lanes + lane, p + lane); });
+  WriteGroups<kAcross, kToOdd>(groups, outcomes, [&](int64_t g, int64_t lane, auto write) HWY_ATTR {
+    const AfterChange after(LanesOf<kAcross>(D(), changes, g, lane / kN));
+    const float *w = groups.w + g * groups.step + lane;
+    const double *share = shares + g * groups.rows * kLanes + lane;
+    for (int64_t row = 0; row < groups.rows; ++row) {
+      const V p = hn::Load(D(), share + row * kLanes);
+      write(after.Result(Load(w + row * row_step), p), row);
     }
-  }
+  });
 }
 
 // Are conditioners of the lanes of a group within kRange? `of` is set to 1 or 0.
@@ -431,18 +423,24 @@ HWY_INLINE void SettleRegister(int64_t r, Batch *batch) {
   batch->nu.Update(r, climbing, batch->low.Load(r));
 }
 
-// Shares were kept of nu: by which part of it did it change after that, and did it change little?
-HWY_INLINE void FindChange(int64_t r, const Batch &batch, Scalars *change, Scalars *small,
-                           Scalars *rest) {
+// How blocks of floats are written: outcomes of those that ShrinkByShares writes, and of those that
+// are left to Shrink; the others are unchanged there.
+struct Writing {
+  Scalars change;  // by which part of it nu changed since shares were kept
+  Scalars by_shares;
+  Scalars by_division;
+};
+
+HWY_INLINE void DecideWriting(int64_t r, const Batch &batch, Writing *writing) {
   const V share_nu = batch.share_nu.Load(r);
-  const V by = hn::Div(hn::Sub(batch.nu.Load(r), share_nu), share_nu);
+  const V change = hn::Div(hn::Sub(batch.nu.Load(r), share_nu), share_nu);
   const V outcome = batch.outcome.Load(r);
-  const M shrunk =
-      hn::Or(hn::Eq(outcome, Number(kPanelShrunk)), hn::Eq(outcome, Number(kPanelOutOfSteps)));
-  const M is_small = hn::And(shrunk, hn::Le(hn::Abs(by), hn::Set(D(), kSmallChange)));
-  change->Store(r, by);
-  small->Store(r, hn::IfThenElseZero(is_small, hn::Set(D(), 1.0)));
-  rest->Store(r, hn::IfThenElse(is_small, Number(kPanelUnchanged), outcome));
+  // NaN where none were kept.
+  const M is_small = hn::Le(hn::Abs(change), hn::Set(D(), kSmallChange));
+  const M by_division = hn::AndNot(is_small, AreShrunk(outcome));
+  writing->change.Store(r, change);
+  writing->by_shares.Store(r, hn::IfThenElse(by_division, Number(kPanelUnchanged), outcome));
+  writing->by_division.Store(r, hn::IfThenElse(by_division, outcome, Number(kPanelUnchanged)));
 }
 
 // Is one of the blocks of these registers marked?
@@ -468,7 +466,10 @@ class BatchSolver {
       batch->climbing.Store(r, hn::Zero(D()));
     }
     // Lanes without a block: what they hold is of no use to anyone.
-    for (int64_t b = count; b < registers_ * kN; ++b) batch->unsure.of[b] = 0.0;
+    for (int64_t b = count; b < registers_ * kN; ++b) {
+      batch->unsure.of[b] = 0.0;
+      batch->outcome.of[b] = static_cast<double>(kPanelUnchanged);
+    }
   }
 
   // Reads ahead for weights, then for conditioners.
@@ -487,9 +488,9 @@ class BatchSolver {
   HWY_INLINE void Finish(PanelOutcome *outcome) {
     for (int64_t r = 0; r < registers_; ++r) SettleRegister(r, batch_);
     if constexpr (std::is_same_v<Entry, float>) {
-      ShrinkFloats();
+      panel_.to_odd ? ShrinkFloats<true>() : ShrinkFloats<false>();
     } else {
-      ShrinkGroups<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
+      Shrink<kAcross, false>(groups_, batch_->nu.of, batch_->outcome.of);
     }
     for (int64_t b = 0; b < count_; ++b) {
       outcome[b] = static_cast<PanelOutcome>(batch_->outcome.of[b]);
@@ -497,21 +498,15 @@ class BatchSolver {
   }
 
  private:
-  HWY_INLINE void ShrinkFloats() {
-    Scalars change;
-    Scalars small;  // 1 where it is
-    Scalars rest;   // outcomes; unchanged where shares do
-    for (int64_t r = 0; r < registers_; ++r) {
-      FindChange(r, *batch_, &change, &small, &rest);
-    }
-    if (panel_.to_odd) return ShrinkFloatsBy<true>(change, small, rest);
-    ShrinkFloatsBy<false>(change, small, rest);
-  }
   template <bool kToOdd>
-  HWY_INLINE void ShrinkFloatsBy(const Scalars &change, const Scalars &small, const Scalars &rest) {
-    ShrinkByShares<kAcross, kToOdd>(groups_, panel_.shares, change.of, small.of);
-    if (std::all_of(rest.of, rest.of + count_, IsUnchanged)) return;
-    ShrinkGroups<kAcross, kToOdd>(groups_, batch_->nu.of, rest.of);
+  HWY_INLINE void ShrinkFloats() {
+    Writing writing;
+    for (int64_t r = 0; r < registers_; ++r) DecideWriting(r, *batch_, &writing);
+    ShrinkByShares<kAcross, kToOdd>(groups_, panel_.shares, writing.change.of,
+                                    writing.by_shares.of);
+    const double *rest = writing.by_division.of;
+    if (std::all_of(rest, rest + count_, IsUnchanged)) return;
+    Shrink<kAcross, kToOdd>(groups_, batch_->nu.of, rest);
   }
   static bool IsUnchanged(double outcome) {
     return outcome == static_cast<double>(kPanelUnchanged);
@@ -550,7 +545,7 @@ class BatchSolver {
     TakeUnits(d);
     TakeSums(SumNorms<kAcross, DT, Entry>, d, UnitsOf(d), batch_->unsure, soon);
     Scalars in_range;
-    std::fill_n(in_range.of, kMostBlocks, 1.0);
+    std::fill_n(in_range.of, kMostPanelBatch, 1.0);
     // The range of floats is plain.
     if constexpr (std::is_same_v<Entry, double>) FindRanges<kAcross>(groups_, in_range.of);
     for (int64_t r = 0; r < registers_; ++r) StartRegister<kInFloats>(r, in_range.Load(r), batch_);
@@ -568,7 +563,7 @@ class BatchSolver {
   HWY_INLINE void Climb(ReadAhead *soon) {
     for (int i = 0; i < panel_.max_iter && IsAny(batch_->climbing, registers_); ++i) {
       if constexpr (std::is_same_v<Entry, float>) {
-        TakeMomentsKeepShares();
+        TakeMomentsKeepShares(i > 0);
       } else {
         TakeSums(SumMoments<kAcross, D, Entry>, D(), batch_->nu.of, batch_->climbing,
                  i == 0 ? soon : nullptr);
@@ -577,14 +572,15 @@ class BatchSolver {
     }
   }
 
-  HWY_INLINE void TakeMomentsKeepShares() {
+  // `again`: shares were kept before, and stay in lanes that do not climb any more.
+  HWY_INLINE void TakeMomentsKeepShares(bool again) {
     for (int64_t r = 0; r < registers_; ++r) {
       const M climbing = hn::Gt(batch_->climbing.Load(r), hn::Zero(D()));
       batch_->share_nu.Update(r, climbing, batch_->nu.Load(r));
     }
-    const auto sum = [this](D, const Groups<float> &groups, const double *nus, const double *asked,
-                            double *const *out, ReadAhead *) {
-      SumMomentsKeepShares<kAcross>(groups, nus, asked, out, panel_.shares);
+    const auto sum = [&](D, const Groups<float> &groups, const double *nus, const double *asked,
+                         double *const *out, ReadAhead *) {
+      SumMomentsKeepShares<kAcross>(groups, nus, asked, out, again, panel_.shares);
     };
     TakeSums(sum, D(), batch_->nu.of, batch_->climbing, nullptr);
   }
@@ -616,17 +612,10 @@ class BatchSolver {
   Batch *const batch_;
 };
 
-// As many whole groups of lanes as have about kBatchElements.
-HWY_INLINE int64_t BlocksPerBatch(const ConditionedPanel &panel) {
-  const int64_t elements = panel.across ? panel.rows : panel.rows * kLanes;
-  const int64_t blocks = kBatchElements / elements / kLanes * kLanes;
-  return HWY_MAX(kLanes, HWY_MIN(blocks, kMostBlocks));
-}
-
 template <bool kAcross, class Entry>
 HWY_NOINLINE void SolveBatches(const ConditionedPanel &panel) {
   Batch batch = {};
-  const int64_t step = BlocksPerBatch(panel);
+  const int64_t step = panel_batch(panel.rows, panel.across);
   const int64_t groups = kAcross ? (panel.blocks + kLanes - 1) / kLanes : panel.blocks;
   ReadAhead soon[2] = {ReadAhead(panel.soon[0], 2 * groups), ReadAhead(panel.soon[1], 2 * groups)};
   for (int64_t first = 0; first < panel.blocks; first += step) {

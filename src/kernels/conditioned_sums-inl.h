@@ -22,8 +22,6 @@ namespace HWY_NAMESPACE {
 // Rows that are summed as they are; the sums of such chains are added with compensation, so that
 // the error does not grow with the size of a block.
 inline constexpr int64_t kChain = 8;
-// Sums of floats between the inverse of this and this lost nothing to the range of float.
-inline constexpr double kFloatRange = 0x1p100;
 inline constexpr int kMoments = 4;
 
 // Lanes of a block that lie so far apart are added at once: it has so many partial sums.
@@ -75,7 +73,7 @@ struct Groups {
   int64_t row_step;
 };
 
-// So many rows at a time.
+// A number of rows, as a type.
 template <int64_t kRows>
 using RowCount = std::integral_constant<int64_t, kRows>;
 
@@ -87,7 +85,7 @@ HWY_INLINE void TakeShares(DFloats d, hn::Vec<DFloats> *ratio) {
   }
 }
 // Quotients of doubles keep the divider busy for longer than all other steps take: two share one, as
-// a / b = a d / (b d), and what it divides is multiplied meanwhile. Off by at most 2^-51; with
+// a / b = a d / (b d), and what it divides is multiplied meanwhile. Off by at most 5 * 2^-53; with
 // conditioners and thresholds in kRange (conditioned_panel.cc), all ratios are below 2^500.
 template <int64_t kRows>
 HWY_INLINE void TakeShares(D d, V *ratio) {
@@ -105,7 +103,7 @@ HWY_INLINE void TakeShares(D d, V *ratio) {
 }
 
 // The sum over rows from `row` to `end`, kChain at most; add(RowCount, row, &sum) adds some. Not
-// unrolled: GCC would add the other sums up at the end, and keep their terms in memory until then.
+// unrolled: GCC would put off the sums that `add` takes beside this one, and run out of registers.
 template <class DT, class Add>
 HWY_INLINE hn::Vec<DT> SumOfChain(DT d, int64_t row, int64_t end, Add add) {
   auto sum = hn::Zero(d);
@@ -146,8 +144,8 @@ HWY_INLINE hn::Vec<DT> LoadRow(DT d, const Entry *p, int64_t row, RowsOfGroups r
 
 // What a register goes over: lanes of `group`, from `lane` on, and of the next one if it holds two.
 template <class DT, class Entry>
-struct Lanes {
-  DT d;
+struct SummedLanes {
+  static constexpr DT d{};
   int64_t group;
   int64_t lane;
   const Entry *w_first;
@@ -161,7 +159,8 @@ struct Lanes {
 
 // Sums of w^2, c^2, c^2 h and c^2 h^2 for c = h w, for conditioners h times a number.
 template <class DT, class Entry>
-HWY_INLINE void NormsOfLanes(DT d, const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums) {
+HWY_INLINE void NormsOfLanes(const SummedLanes<DT, Entry> &lanes, hn::Vec<DT> *sums) {
+  const DT d;
   auto weights = hn::Zero(d);
   auto cubes = hn::Zero(d);
   auto fourths = hn::Zero(d);
@@ -186,7 +185,8 @@ HWY_INLINE void NormsOfLanes(DT d, const Lanes<DT, Entry> &lanes, hn::Vec<DT> *s
 
 // Sums of (w p)^2 p^k, k = 0 to 3, at a number nu: nu^2 times those of q. Calls keep(row, p).
 template <class DT, class Entry, class Keep>
-HWY_INLINE void MomentsOfLanes(DT d, const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums, Keep keep) {
+HWY_INLINE void MomentsOfLanes(const SummedLanes<DT, Entry> &lanes, hn::Vec<DT> *sums, Keep keep) {
+  const DT d;
   auto first = hn::Zero(d);
   auto second = hn::Zero(d);
   auto third = hn::Zero(d);
@@ -316,15 +316,15 @@ HWY_INLINE void WriteSums(const T *lanes, int64_t group, double *out) {
 }
 
 // The sums over the elements of groups `first` and `last`, which may be one, into out[kind];
-// `of_register(r, sums)` are those of a register.
-template <bool kAcross, class DT, class OfRegister>
+// sum_register(r, sums) gives those of a register.
+template <bool kAcross, class DT, class SumRegister>
 HWY_INLINE void SumTogether(DT d, int64_t first, int64_t last, double *const *out,
-                            OfRegister of_register) {
+                            SumRegister sum_register) {
   constexpr int64_t kCount = kGroupsIn<DT> * kLanes;
   HWY_ALIGN hn::TFromD<DT> lanes[kMoments][kCount];
   for (int64_t r = 0; r < kCount / kLanesIn<DT>; ++r) {
     hn::Vec<DT> sums[kMoments];
-    of_register(r, sums);
+    sum_register(r, sums);
     for (int k = 0; k < kMoments; ++k) hn::Store(sums[k], d, lanes[k] + r * kLanesIn<DT>);
   }
   for (int k = 0; k < kMoments; ++k) {
@@ -334,10 +334,11 @@ HWY_INLINE void SumTogether(DT d, int64_t first, int64_t last, double *const *ou
 }
 
 // The same for all groups that are asked for, and for those that share registers with them.
-template <bool kAcross, class DT, class Entry, class OfLanes>
+// sum_lanes(lanes, sums) gives those of a register; each block has a number.
+template <bool kAcross, class DT, class Entry, class SumLanes>
 HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT> *numbers,
                           const double *asked, double *const *out, ReadAhead *soon,
-                          OfLanes of_lanes) {
+                          SumLanes sum_lanes) {
   const int64_t row_step = kAcross ? groups.row_step : kLanes;  // a constant, if it is one
   for (int64_t g = 0; g < groups.count; g += kGroupsIn<DT>) {
     // A group that is left over takes both halves; both are written, and equal.
@@ -351,7 +352,7 @@ HWY_INLINE void SumGroups(DT d, const Groups<Entry> groups, const hn::TFromD<DT>
         const auto number = OfGroups(d, [&](auto dl, int64_t i) HWY_ATTR {
           return LanesOf<kAcross>(dl, numbers, i == 0 ? g : last, r);
         });
-        of_lanes({d, g, lane, groups.w + at, groups.h + at, rows, number}, sums);
+        sum_lanes({g, lane, groups.w + at, groups.h + at, rows, number}, sums);
       });
     }
     for (int64_t i = g; soon && i <= last; ++i) soon->AskForSome();
@@ -364,40 +365,43 @@ HWY_NOINLINE void SumNorms(DT d, const Groups<Entry> &given, const hn::TFromD<DT
                            const double *asked, double *const *out, ReadAhead *soon) {
   const Groups<Entry> groups = given;  // a copy that no store can change, as far as compilers know
   SumGroups<kAcross>(d, groups, units, asked, out, soon,
-                     [&](const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums)
-                         HWY_ATTR { NormsOfLanes(d, lanes, sums); });
+                     [&](const SummedLanes<DT, Entry> &lanes, hn::Vec<DT> *sums)
+                         HWY_ATTR { NormsOfLanes(lanes, sums); });
 }
 template <bool kAcross, class DT, class Entry>
 HWY_NOINLINE void SumMoments(DT d, const Groups<Entry> &given, const hn::TFromD<DT> *nus,
                              const double *asked, double *const *out, ReadAhead *soon) {
   const Groups<Entry> groups = given;
   SumGroups<kAcross>(d, groups, nus, asked, out, soon,
-                     [&](const Lanes<DT, Entry> &lanes, hn::Vec<DT> *sums) HWY_ATTR {
-                       MomentsOfLanes(d, lanes, sums, [](int64_t, hn::Vec<DT>) HWY_ATTR {});
+                     [&](const SummedLanes<DT, Entry> &lanes, hn::Vec<DT> *sums) HWY_ATTR {
+                       MomentsOfLanes(lanes, sums, [](int64_t, hn::Vec<DT>) HWY_ATTR {});
                      });
 }
 
-// Where the shares of a row of kLanes lanes are kept, those of a group after each other.
-HWY_INLINE double *SharesOf(double *shares, int64_t group, int64_t rows, int64_t row) {
-  return shares + (group * rows + row) * kLanes;
-}
-
-// The same in doubles, and keeps the shares p of blocks that are asked for.
+// SumMoments of floats in doubles, which keeps the shares p of blocks that are asked for: kLanes of
+// each row, those of a group after each other. `again`: others stay as they were kept before.
 template <bool kAcross>
 HWY_NOINLINE void SumMomentsKeepShares(const Groups<float> &given, const double *nus,
-                                       const double *asked, double *const *out, double *shares) {
+                                       const double *asked, double *const *out, bool again,
+                                       double *shares) {
   const Groups<float> groups = given;
   const D d;
-  SumGroups<kAcross>(
-      d, groups, nus, asked, out, nullptr, [&](const Lanes<D, float> &lanes, V *sums) HWY_ATTR {
-        const V of_blocks = LanesOf<kAcross>(d, asked, lanes.group, lanes.lane / kN);
-        const M kept = hn::Gt(of_blocks, hn::Zero(d));
-        double *first = SharesOf(shares, lanes.group, groups.rows, 0) + lanes.lane;
-        MomentsOfLanes(d, lanes, sums, [&](int64_t row, V p) HWY_ATTR {
-          double *share = first + row * kLanes;
-          hn::Store(kAcross ? hn::IfThenElse(kept, p, hn::Load(d, share)) : p, d, share);
-        });
-      });
+  SumGroups<kAcross>(d, groups, nus, asked, out, nullptr,
+                     [&](const SummedLanes<D, float> &lanes, V *sums) HWY_ATTR {
+                       double *share = shares + lanes.group * groups.rows * kLanes + lanes.lane;
+                       if (!kAcross || !again) {
+                         MomentsOfLanes(lanes, sums, [&](int64_t row, V p) HWY_ATTR {
+                           hn::Store(p, d, share + row * kLanes);
+                         });
+                         return;
+                       }
+                       const V marks = LanesOf<kAcross>(d, asked, lanes.group, lanes.lane / kN);
+                       const M kept = hn::Gt(marks, hn::Zero(d));
+                       MomentsOfLanes(lanes, sums, [&](int64_t row, V p) HWY_ATTR {
+                         double *at = share + row * kLanes;
+                         hn::Store(hn::IfThenElse(kept, p, hn::Load(d, at)), d, at);
+                       });
+                     });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -178,6 +178,16 @@ enum PanelOutcome : uint8_t {
   kPanelUnsolved,    // left as it was: NaN, or too extreme for plain doubles
 };
 
+// So many blocks of a panel are solved at once: as many whole groups of lanes as have about 2048
+// elements. `rows` as in ConditionedPanel.
+inline constexpr int64_t kMostPanelBatch = 4 * kLanes;
+constexpr int64_t panel_batch(int64_t rows, bool across) {
+  const int64_t numel_per_block = across ? rows : rows * kLanes;
+  const int64_t groups = 2048 / numel_per_block / kLanes;
+  const int64_t most = kMostPanelBatch / kLanes;
+  return kLanes * (groups < 1 ? 1 : groups < most ? groups : most);
+}
+
 // Many blocks for the conditioned proximal operator, in a panel of weights and one of conditioners.
 // A block is `rows` rows of kLanes entries, or a lane of each of `rows` rows (`across`).
 struct ConditionedPanel {
@@ -189,7 +199,7 @@ struct ConditionedPanel {
   int64_t block_step;       // entries between blocks; 1 if across
   bool across;              // blocks are then padded to a multiple of kLanes
   bool to_odd;              // results are floats that will be rounded once more, to fewer bits
-  double *shares;           // of floats: room for as many as there are entries; else NULL
+  double *shares;           // of floats: room for those of panel_batch() blocks; else NULL
   const double *threshold;  // [blocks]
   double tolerance;         // relative, of the root
   int max_iter;

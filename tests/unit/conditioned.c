@@ -58,43 +58,57 @@ static spk_report shrink_blocks(spk_buffer weights, spk_buffer conditioners, spk
   return report;
 }
 
+/* Of these, exponents leave the range of floats. */
+static bool is_beyond_floats(int kind) {
+  return kind == 4 || kind == 5;
+}
+
 /* All blocks at once, and one by one: the same bits, and as many that ran out of steps. */
-static void check_batch(int64_t blocks, int64_t n, double atol, int max_iter, uint64_t seed) {
-  static double w[kMostBlocks * kMostElements];
-  static double h[kMostBlocks * kMostElements];
-  static double alone[kMostBlocks * kMostElements];
-  static double thresholds[kMostBlocks];
-  uint64_t state = seed;
+static void check_batch(int32_t dtype, int64_t blocks, int64_t n, double atol, int max_iter,
+                        uint64_t seed) {
+  enum { kMost = kMostBlocks * kMostElements };
+  static double w[kMost], h[kMost], thresholds[kMostBlocks];
+  static double together[kMost], alone[kMost], metric[kMost]; /* room for numbers of any type */
+  const int32_t metric_dtype = dtype == SPK_F64 ? SPK_F64 : SPK_F32;
   for (int64_t b = 0; b < blocks; ++b) {
-    const int kind = (int)(uniform(&state) * kKinds);
-    fill_block(kind, w + b * n, h + b * n, n, thresholds + b, &state);
+    int kind = (int)(uniform(&seed) * kKinds);
+    if (dtype != SPK_F64 && is_beyond_floats(kind)) kind = 2;
+    fill_block(kind, w + b * n, h + b * n, n, thresholds + b, &seed);
   }
-  memcpy(alone, w, (size_t)(blocks * n) * sizeof *w);
+  store_numbers(w, blocks * n, dtype, together);
+  store_numbers(w, blocks * n, dtype, alone);
+  store_numbers(h, blocks * n, metric_dtype, metric);
   int64_t unconverged = 0;
   for (int64_t b = 0; b < blocks; ++b) {
-    const spk_buffer one = {alone + b * n, n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
-    const spk_buffer metric = {h + b * n, n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+    const spk_buffer one = {(char *)alone + b * n * size_of(dtype), n, dtype, SPK_LAYOUT_VIEW,
+                            NULL};
+    const spk_buffer own = {(char *)metric + b * n * size_of(metric_dtype), n, metric_dtype,
+                            SPK_LAYOUT_VIEW, NULL};
     const spk_buffer threshold = {thresholds + b, 1, SPK_F64, SPK_LAYOUT_VIEW, NULL};
-    unconverged += shrink_blocks(one, metric, threshold, n, atol, max_iter).not_converged;
+    unconverged += shrink_blocks(one, own, threshold, n, atol, max_iter).not_converged;
   }
-  const spk_buffer all = {w, blocks * n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
-  const spk_buffer metric = {h, blocks * n, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer all = {together, blocks * n, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer all_metric = {metric, blocks * n, metric_dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer given = {thresholds, blocks, SPK_F64, SPK_LAYOUT_VIEW, NULL};
-  const spk_report report = shrink_blocks(all, metric, given, n, atol, max_iter);
+  const spk_report report = shrink_blocks(all, all_metric, given, n, atol, max_iter);
   assert_int_equal(report.not_converged, unconverged);
-  if (memcmp(w, alone, (size_t)(blocks * n) * sizeof *w) != 0) {
+  if (memcmp(together, alone, (size_t)(blocks * n * size_of(dtype))) != 0) {
     fail_msg("%d blocks of %d elements differ from what each is alone", (int)blocks, (int)n);
   }
 }
 
 static void blocks_do_not_depend_on_their_neighbours(void **state) {
   (void)state;
-  for (int64_t n = 1; n <= kMostElements; ++n) {
-    for (int64_t blocks = 2; blocks <= kMostBlocks; blocks += 5) {
-      const uint64_t seed = (uint64_t)(1000 * n + blocks);
-      check_batch(blocks, n, 0, 64, seed);
-      check_batch(blocks, n, 1e-8, 20, seed + 1);
-      check_batch(blocks, n, 0, 2, seed + 2);
+  const int32_t dtypes[] = {SPK_F64, SPK_F32, SPK_BF16};
+  for (int64_t d = 0; d < COUNT(dtypes); ++d) {
+    for (int64_t n = 1; n <= kMostElements; ++n) {
+      for (int64_t blocks = 2; blocks <= kMostBlocks; blocks += 5) {
+        const uint64_t seed = (uint64_t)(1000 * n + blocks);
+        check_batch(dtypes[d], blocks, n, 0, 64, seed);
+        check_batch(dtypes[d], blocks, n, 1e-8, 20, seed + 1);
+        check_batch(dtypes[d], blocks, n, 0, 2, seed + 2);
+        check_batch(dtypes[d], blocks, n, 0, 1, seed + 3);
+      }
     }
   }
 }
@@ -106,7 +120,7 @@ static void fill_floats(int64_t blocks, int64_t n, int but, float *w, float *h, 
   double metric[kMostElements];
   for (int64_t b = 0; b < blocks; ++b) {
     int kind = (int)(uniform(state) * kKinds);
-    if (kind == 4 || kind == 5 || kind == but) kind = 2;
+    if (is_beyond_floats(kind) || kind == but) kind = 2;
     fill_block(kind, weights, metric, n, thresholds + b, state);
     for (int64_t i = 0; i < n; ++i) {
       w[b * n + i] = (float)weights[i];
@@ -232,8 +246,8 @@ static void float_blocks_do_not_depend_on_where_they_lie(void **state) {
   }
 }
 
-/* Results of floats are those of doubles, rounded, but for what lies in the middle of two floats: of
- * 2^18 numbers, 2^-42 away from the exact one, hardly any. */
+/* Results of floats are those of doubles, rounded: both are so exact that few of many numbers could
+ * come to lie on either side of the middle of two floats. */
 static void check_floats_round_what_doubles_give(int64_t n, double spread, double part) {
   enum { kCount = 1 << 18 };
   static float w[kCount], h[kCount];

@@ -178,6 +178,26 @@ static void check_soft_threshold(struct subject *s, double root) {
   free(limits);
 }
 
+/* The same in the metric of ones. */
+static void check_conditioned(struct subject *s, double root) {
+  double *limits = malloc(s->columns * sizeof *limits);
+  for (int64_t c = 0; c < s->columns; ++c) {
+    limits[c] = value_of(c) * root * (is_gone(c) ? 1.5 : 0.5);
+  }
+  uint16_t *ones = malloc(kNumel * sizeof *ones);
+  for (int64_t i = 0; i < kNumel; ++i) ones[i] = kWords[0];
+  const spk_buffer conditioners = {ones, kNumel, SPK_F16, SPK_LAYOUT_VIEW, NULL};
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.conditioners = &conditioners;
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer thresholds = array_of(s, limits, SPK_F64);
+  assert_ok(
+      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, &options, NULL));
+  assert_some_are_gone(s, true);
+  free(ones);
+  free(limits);
+}
+
 static void check_mask(struct subject *s) {
   uint8_t *mask = malloc(s->columns);
   for (int64_t c = 0; c < s->columns; ++c) mask[c] = is_gone(c);
@@ -216,6 +236,7 @@ static void check_columns(int64_t rows, double root) {
   check_counts(s);
   check_hard_threshold(s, root);
   check_soft_threshold(s, root);
+  check_conditioned(s, root);
   check_mask(s);
   check_multipliers(s);
   free_subject(s);
