@@ -205,6 +205,24 @@ Trial computing_along(const Setting &setting, int64_t numel) {
   });
 }
 
+// As thresholds of elements and of pairs do, with a number for each kPer: of those of f32 and f64,
+// as many bytes or half as many, which are read before anything is written.
+template <int kOperations, int kPer>
+Trial computing_by(const Setting &setting, int64_t numel) {
+  const int64_t size = setting.pool.dtype().size;
+  const int64_t others = numel / kPer;
+  setting.pool.conditioners();  // made before it is timed
+  return limit_trial(setting, numel, 2 + 2.0 / kPer, [setting, others, size] {
+    auto *x = static_cast<std::byte *>(setting.pool.work());
+    const auto *h = static_cast<const std::byte *>(setting.pool.conditioners());
+    read_in_pieces(setting, h, others);
+    for_pieces(setting.execution, others, [&](int64_t begin, int64_t end) {
+      compute_by<kOperations, kPer>(x + kPer * begin * size, h + begin * size,
+                                    kPer * (end - begin) * size);
+    });
+  });
+}
+
 // As norms and soft thresholds of floats and doubles do: squares are summed in doubles, and
 // products are doubles, rounded, of what has been read some lines before.
 template <bool kWrites, typename T>
@@ -358,6 +376,17 @@ std::vector<Case> limit_cases() {
   add_arithmetic("sweep and arithmetic", "48 operations a line", computing_along<48, true>);
   add_arithmetic("sweep and arithmetic", "64 operations a line", computing_along<64, true>);
   add_arithmetic("sweep and arithmetic", "80 operations a line", computing_along<80, true>);
+  const char *const by_each = "reading h, then computing by it";
+  add_arithmetic(by_each, "16 operations a line", computing_by<16, 1>);
+  add_arithmetic(by_each, "48 operations a line", computing_by<48, 1>);
+  add_arithmetic(by_each, "80 operations a line", computing_by<80, 1>);
+  add_arithmetic(by_each, "112 operations a line", computing_by<112, 1>);
+  const char *const by_half = "reading half of h, then computing by it";
+  add_arithmetic(by_half, "16 operations a line", computing_by<16, 2>);
+  add_arithmetic(by_half, "48 operations a line", computing_by<48, 2>);
+  add_arithmetic(by_half, "80 operations a line", computing_by<80, 2>);
+  add_arithmetic(by_half, "112 operations a line", computing_by<112, 2>);
+  add_arithmetic(by_half, "144 operations a line", computing_by<144, 2>);
   add_arithmetic("squares", "in doubles", computing_in_doubles<false>);
   add_arithmetic("squares, then products", "in doubles", computing_in_doubles<true>);
   cases.push_back(

@@ -50,6 +50,10 @@ ACROSS = {
 SWEEP = "sweep"
 READING_WITH = "reading and arithmetic"
 SWEEP_WITH = "sweep and arithmetic"
+THRESHOLDS_WITH = {
+    "elements": "reading h, then computing by it",
+    "strided pairs": "reading half of h, then computing by it",
+}
 
 
 def memory_limit(row: Row) -> Optional[Limit]:
@@ -64,6 +68,15 @@ def memory_limit(row: Row) -> Optional[Limit]:
     if word == "apply_multiplier":
         return MULTIPLIERS.get(row.layout)
     return ACROSS.get(row.operation) if row.layout == "strided axis" else None
+
+
+def loop_with_arithmetic(row: Row) -> str:
+    word = row.operation.split()[0]
+    if word == "norms":
+        return READING_WITH
+    if word in ("soft_threshold", "hard_threshold"):
+        return THRESHOLDS_WITH.get(row.layout, SWEEP_WITH)
+    return SWEEP_WITH
 
 
 def key(row: Row) -> Key:
@@ -108,7 +121,7 @@ class Limits:
         return None  # outside what was measured
 
     def _with_arithmetic(self, row: Row) -> Iterator[tuple[float, float]]:
-        operation = READING_WITH if row.operation.startswith("norms") else SWEEP_WITH
+        operation = loop_with_arithmetic(row)
         for bare in self._bare.values():
             share = self.arithmetic(bare)
             if bare.operation == operation and bare.dtype == row.dtype and share is not None:

@@ -196,13 +196,18 @@ HWY_INLINE void ask_for_four_lines(const void *x) {
   }
 }
 
+// Of a minimum and a maximum each, for so many operations on vectors for a line.
+constexpr int64_t rounds_of(int operations) {
+  return static_cast<int64_t>(operations * hn::MaxLanes(hn::ScalableTag<int32_t>()) * 4 / 64 / 2);
+}
+
 }  // namespace
 
 template <int kOperations, bool kWrites>
 int32_t compute_along(void *data, int64_t bytes) {
   const hn::ScalableTag<int32_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr auto kRounds = static_cast<int64_t>(kOperations * hn::MaxLanes(d) * 4 / 64 / 2);
+  constexpr int64_t kRounds = rounds_of(kOperations);
   // Compilers must not know that these bounds leave all as it is.
   volatile int32_t least = INT32_MIN;
   volatile int32_t most = INT32_MAX;
@@ -244,6 +249,49 @@ template int32_t compute_along<32, true>(void *data, int64_t bytes);
 template int32_t compute_along<48, true>(void *data, int64_t bytes);
 template int32_t compute_along<64, true>(void *data, int64_t bytes);
 template int32_t compute_along<80, true>(void *data, int64_t bytes);
+
+template <int kOperations, int kPer>
+void compute_by(void *data, const void *by, int64_t bytes) {
+  const hn::ScalableTag<int32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kRounds = rounds_of(kOperations);
+  volatile int32_t least = INT32_MIN;
+  volatile int32_t most = INT32_MAX;
+  const auto lowest = hn::Set(d, least);
+  const auto high = hn::Set(d, most);
+  auto *x = static_cast<int32_t *>(data);
+  const auto *others = static_cast<const int32_t *>(by);
+  for (int64_t i = 0; i + 4 * lanes <= bytes / 4; i += 4 * lanes, others += 4 / kPer * lanes) {
+    if (i % 64 == 0) ask_for_four_lines(x + i);
+    if (i % (64 * kPer) == 0) ask_for_four_lines(others);
+    const auto low = hn::Min(hn::Load(d, others), lowest);
+    const auto low_of_last = hn::Min(hn::Load(d, others + (4 / kPer - 1) * lanes), lowest);
+    auto a = hn::Load(d, x + i);
+    auto b = hn::Load(d, x + i + lanes);
+    auto c = hn::Load(d, x + i + 2 * lanes);
+    auto e = hn::Load(d, x + i + 3 * lanes);
+    HWY_UNROLL(64)
+    for (int64_t round = 0; round < kRounds; ++round) {
+      a = hn::Min(hn::Max(a, low), high);
+      b = hn::Min(hn::Max(b, low), high);
+      c = hn::Min(hn::Max(c, low_of_last), high);
+      e = hn::Min(hn::Max(e, low_of_last), high);
+    }
+    hn::Store(a, d, x + i);
+    hn::Store(b, d, x + i + lanes);
+    hn::Store(c, d, x + i + 2 * lanes);
+    hn::Store(e, d, x + i + 3 * lanes);
+  }
+}
+template void compute_by<16, 1>(void *data, const void *by, int64_t bytes);
+template void compute_by<48, 1>(void *data, const void *by, int64_t bytes);
+template void compute_by<80, 1>(void *data, const void *by, int64_t bytes);
+template void compute_by<112, 1>(void *data, const void *by, int64_t bytes);
+template void compute_by<16, 2>(void *data, const void *by, int64_t bytes);
+template void compute_by<48, 2>(void *data, const void *by, int64_t bytes);
+template void compute_by<80, 2>(void *data, const void *by, int64_t bytes);
+template void compute_by<112, 2>(void *data, const void *by, int64_t bytes);
+template void compute_by<144, 2>(void *data, const void *by, int64_t bytes);
 
 namespace {
 

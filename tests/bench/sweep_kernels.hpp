@@ -40,6 +40,10 @@ LineLoop line_loop(const Dtype &dtype);
 template <int kOperations, bool kWrites>
 int32_t compute_along(void *data, int64_t bytes);
 
+// The same, read and written, beside `by`, of which there is one number for each kPer of `data`.
+template <int kOperations, int kPer>
+void compute_by(void *data, const void *by, int64_t bytes);
+
 // Norms and products as the library has them, in doubles: the sum of the squares of floats, or that
 // of doubles with what rounding takes from squares and sums, and x[i] *= factor, rounded. `count`
 // is a multiple of 64, `x` aligned to a line; the first asks ahead in the same way.
