@@ -120,8 +120,8 @@ bool wants_doubles(const Grid &grid, const Grid &conditioners) {
   return has_size(grid, 8) || has_size(conditioners, 8) || (has_size(grid, 4) && has_size(grid, 2));
 }
 
-// Rows of long columns would be too much for a panel, if they were as long as other operations
-// like them.
+// Tiles of which two panels take half a mebibyte at most: those of long columns, in the width that
+// other operations like, would take several. Single elements need no panel.
 Tiling panel_tiles(const Grid &grid, const Grid &conditioners) {
   constexpr int64_t kMostBytes = int64_t{512} << 10;
   const int64_t bytes_of_two = wants_doubles(grid, conditioners) ? 16 : 8;

@@ -140,6 +140,13 @@ HWY_INLINE void WriteGroups(const Groups<Entry> &groups, const double *outcomes,
     } else if (!hn::AllFalse(D(), written)) {
       HWY_ALIGN double marks[kN];
       hn::Store(hn::IfThenElseZero(written, hn::Set(D(), 1.0)), D(), marks);
+      // Where no block was solved there is nothing to make results of.
+      if (hn::AllFalse(D(), shrunk)) {
+        for (int64_t row = 0; row < groups.rows; ++row) {
+          StoreMarked<false>(hn::Zero(D()), marks, w + row * row_step);
+        }
+        continue;
+      }
       write_rows([&](V x, Entry *p)
                      HWY_ATTR { StoreMarked<kToOdd>(hn::IfThenZeroElse(dead, x), marks, p); });
     }

@@ -196,45 +196,44 @@ HWY_INLINE void ask_for_four_lines(const void *x) {
   }
 }
 
-// Of a minimum and a maximum each, for so many operations on vectors for a line.
-constexpr int64_t rounds_of(int operations) {
-  return static_cast<int64_t>(operations * hn::MaxLanes(hn::ScalableTag<int32_t>()) * 4 / 64 / 2);
+using Ints = hn::ScalableTag<int32_t>;
+using IntVec = hn::Vec<Ints>;
+
+// Minima and maxima, so many for a line, of four vectors.
+template <int kOperations>
+HWY_INLINE void compute_four(const IntVec *low, IntVec high, IntVec *x) {
+  constexpr auto kRounds = static_cast<int64_t>(kOperations * hn::MaxLanes(Ints()) * 4 / 64 / 2);
+  HWY_UNROLL(64)
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (int64_t k = 0; k < 4; ++k) x[k] = hn::Min(hn::Max(x[k], low[k]), high);
+  }
 }
 
 }  // namespace
 
 template <int kOperations, bool kWrites>
 int32_t compute_along(void *data, int64_t bytes) {
-  const hn::ScalableTag<int32_t> d;
+  const Ints d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int64_t kRounds = rounds_of(kOperations);
   // Compilers must not know that these bounds leave all as it is.
   volatile int32_t least = INT32_MIN;
   volatile int32_t most = INT32_MAX;
-  const auto low = hn::Set(d, least);
+  const auto lowest = hn::Set(d, least);
+  const IntVec low[4] = {lowest, lowest, lowest, lowest};
   const auto high = hn::Set(d, most);
   auto *x = static_cast<int32_t *>(data);
   auto seen = hn::Zero(d);
   for (int64_t i = 0; i + 4 * lanes <= bytes / 4; i += 4 * lanes) {
     if (i % 64 == 0) ask_for_four_lines(x + i);
-    auto a = hn::Load(d, x + i);
-    auto b = hn::Load(d, x + i + lanes);
-    auto c = hn::Load(d, x + i + 2 * lanes);
-    auto e = hn::Load(d, x + i + 3 * lanes);
-    HWY_UNROLL(64)
-    for (int64_t round = 0; round < kRounds; ++round) {
-      a = hn::Min(hn::Max(a, low), high);
-      b = hn::Min(hn::Max(b, low), high);
-      c = hn::Min(hn::Max(c, low), high);
-      e = hn::Min(hn::Max(e, low), high);
-    }
-    if constexpr (kWrites) {
-      hn::Store(a, d, x + i);
-      hn::Store(b, d, x + i + lanes);
-      hn::Store(c, d, x + i + 2 * lanes);
-      hn::Store(e, d, x + i + 3 * lanes);
-    } else {
-      seen = hn::Or(seen, hn::Or(hn::Or(a, b), hn::Or(c, e)));
+    IntVec four[4];
+    for (int64_t k = 0; k < 4; ++k) four[k] = hn::Load(d, x + i + k * lanes);
+    compute_four<kOperations>(low, high, four);
+    for (int64_t k = 0; k < 4; ++k) {
+      if constexpr (kWrites) {
+        hn::Store(four[k], d, x + i + k * lanes);
+      } else {
+        seen = hn::Or(seen, four[k]);
+      }
     }
   }
   return hn::GetLane(hn::MaxOfLanes(d, seen));
@@ -252,9 +251,8 @@ template int32_t compute_along<80, true>(void *data, int64_t bytes);
 
 template <int kOperations, int kPer>
 void compute_by(void *data, const void *by, int64_t bytes) {
-  const hn::ScalableTag<int32_t> d;
+  const Ints d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int64_t kRounds = rounds_of(kOperations);
   volatile int32_t least = INT32_MIN;
   volatile int32_t most = INT32_MAX;
   const auto lowest = hn::Set(d, least);
@@ -264,23 +262,14 @@ void compute_by(void *data, const void *by, int64_t bytes) {
   for (int64_t i = 0; i + 4 * lanes <= bytes / 4; i += 4 * lanes, others += 4 / kPer * lanes) {
     if (i % 64 == 0) ask_for_four_lines(x + i);
     if (i % (64 * kPer) == 0) ask_for_four_lines(others);
-    const auto low = hn::Min(hn::Load(d, others), lowest);
-    const auto low_of_last = hn::Min(hn::Load(d, others + (4 / kPer - 1) * lanes), lowest);
-    auto a = hn::Load(d, x + i);
-    auto b = hn::Load(d, x + i + lanes);
-    auto c = hn::Load(d, x + i + 2 * lanes);
-    auto e = hn::Load(d, x + i + 3 * lanes);
-    HWY_UNROLL(64)
-    for (int64_t round = 0; round < kRounds; ++round) {
-      a = hn::Min(hn::Max(a, low), high);
-      b = hn::Min(hn::Max(b, low), high);
-      c = hn::Min(hn::Max(c, low_of_last), high);
-      e = hn::Min(hn::Max(e, low_of_last), high);
+    IntVec four[4];
+    IntVec low[4];
+    for (int64_t k = 0; k < 4; ++k) {
+      four[k] = hn::Load(d, x + i + k * lanes);
+      low[k] = hn::Min(hn::Load(d, others + k / kPer * lanes), lowest);
     }
-    hn::Store(a, d, x + i);
-    hn::Store(b, d, x + i + lanes);
-    hn::Store(c, d, x + i + 2 * lanes);
-    hn::Store(e, d, x + i + 3 * lanes);
+    compute_four<kOperations>(low, high, four);
+    for (int64_t k = 0; k < 4; ++k) hn::Store(four[k], d, x + i + k * lanes);
   }
 }
 template void compute_by<16, 1>(void *data, const void *by, int64_t bytes);

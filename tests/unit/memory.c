@@ -162,6 +162,15 @@ static void check_hard_threshold(struct subject *s, double root) {
   free(limits);
 }
 
+/* Soft thresholds that leave half of a column, or nothing. */
+static void assert_halved(struct subject *s, double *limits, const spk_soft_options *options) {
+  const spk_buffer leaf = leaf_of(s);
+  const spk_buffer thresholds = array_of(s, limits, SPK_F64);
+  assert_ok(
+      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, options, NULL));
+  assert_some_are_gone(s, true);
+}
+
 /* Half of the norm leaves half of a column, exactly. */
 static void check_soft_threshold(struct subject *s, double root) {
   double *limits = malloc(s->columns * sizeof *limits);
@@ -170,11 +179,7 @@ static void check_soft_threshold(struct subject *s, double root) {
   }
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.eps = 0;
-  const spk_buffer leaf = leaf_of(s);
-  const spk_buffer thresholds = array_of(s, limits, SPK_F64);
-  assert_ok(
-      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, &options, NULL));
-  assert_some_are_gone(s, true);
+  assert_halved(s, limits, &options);
   free(limits);
 }
 
@@ -189,11 +194,7 @@ static void check_conditioned(struct subject *s, double root) {
   const spk_buffer conditioners = {ones, kNumel, SPK_F16, SPK_LAYOUT_VIEW, NULL};
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.conditioners = &conditioners;
-  const spk_buffer leaf = leaf_of(s);
-  const spk_buffer thresholds = array_of(s, limits, SPK_F64);
-  assert_ok(
-      spk_block_soft_threshold(s->context, s->block, &leaf, NULL, 1, &thresholds, &options, NULL));
-  assert_some_are_gone(s, true);
+  assert_halved(s, limits, &options);
   free(ones);
   free(limits);
 }
