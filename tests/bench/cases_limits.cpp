@@ -264,59 +264,59 @@ Trial reading_and_writing_half(const Setting &setting, int64_t numel) {
   });
 }
 
-// As two coupled leaves are visited, the second of which is transposed. Calls fn(a tile of
-// the first, bytes between its rows, the tile of the second, bytes between its), which returns a
-// checksum.
+// As coupled leaves are visited, every other one of which is transposed. Calls fn(tile, bytes between
+// its rows) for the tiles that blocks have in all leaves: `first` for each of them, then `second`.
 constexpr int64_t kCoupledTile = 64;
-template <typename Fn>
-Trial visiting_coupled(const Setting &setting, int64_t numel, double times, Fn fn) {
+template <int64_t kLeaves, typename First, typename Second>
+Trial visiting_coupled(const Setting &setting, int64_t numel, double times, First first,
+                       Second second) {
   constexpr int64_t kTile = kCoupledTile;
   const int64_t size = setting.pool.dtype().size;
-  const Layout leaf = matrix(numel / 2, kTile, kTile);
+  const Layout leaf = matrix(numel / kLeaves, kTile, kTile);
   const int64_t rows = leaf.shape[0];
   const int64_t cols = leaf.shape[1];
-  return limit_trial(setting, 2 * leaf.numel(), times, [=] {
-    auto *first = static_cast<std::byte *>(setting.pool.work());
-    std::byte *second = first + rows * cols * size;
-    for_each_in_pieces(setting, rows / kTile, [&](int64_t band) {
-      static std::atomic<uint64_t> seen;
-      const int64_t row = band * kTile;
-      uint64_t sum = 0;
-      for (int64_t col = 0; col < cols; col += kTile) {
-        sum += fn(first + (row * cols + col) * size, cols * size,
-                  second + (col * rows + row) * size, rows * size);
+  return limit_trial(setting, kLeaves * leaf.numel(), times, [=] {
+    const auto for_each_leaf = [&](int64_t row, int64_t col, auto fn) {
+      auto *x = static_cast<std::byte *>(setting.pool.work());
+      for (int64_t i = 0; i < kLeaves; ++i, x += rows * cols * size) {
+        const bool turned = i % 2 == 1;
+        fn(x + (turned ? col * rows + row : row * cols + col) * size,
+           (turned ? rows : cols) * size);
       }
-      seen += sum;
+    };
+    for_each_in_pieces(setting, rows / kTile, [&](int64_t band) {
+      for (int64_t col = 0; col < cols; col += kTile) {
+        for_each_leaf(band * kTile, col, first);
+        for_each_leaf(band * kTile, col, second);
+      }
     });
   });
 }
 
-uint64_t read_tile(const std::byte *tile, int64_t step, int64_t size) {
-  return read_rows(tile, kCoupledTile, step, kCoupledTile * size);
+auto reading_tile(int64_t size) {
+  return [size](const std::byte *tile, int64_t step) {
+    static std::atomic<uint64_t> seen;
+    seen += read_rows(tile, kCoupledTile, step, kCoupledTile * size);
+  };
 }
 
 // As norms of coupled leaves do.
+template <int64_t kLeaves>
 Trial reading_coupled(const Setting &setting, int64_t numel) {
-  const int64_t size = setting.pool.dtype().size;
-  return visiting_coupled(setting, numel, 1,
-                          [size](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
-                            return read_tile(a, a_step, size) + read_tile(b, b_step, size);
-                          });
+  return visiting_coupled<kLeaves>(setting, numel, 1, reading_tile(setting.pool.dtype().size),
+                                   [](std::byte *, int64_t) {});
 }
 
 // As thresholds of coupled leaves do.
+template <int64_t kLeaves>
 Trial reading_and_sweeping_coupled(const Setting &setting, int64_t numel) {
-  const int64_t size = setting.pool.dtype().size;
   const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
-  return visiting_coupled(
-      setting, numel, 2, [size, loop](std::byte *a, int64_t a_step, std::byte *b, int64_t b_step) {
-        const uint64_t sum = read_tile(a, a_step, size) + read_tile(b, b_step, size);
-        for (int64_t row = 0; row < kCoupledTile; ++row) {
-          loop(a + row * a_step, nullptr, kFactor, kCoupledTile);
-          loop(b + row * b_step, nullptr, kFactor, kCoupledTile);
-        }
-        return sum;
-      });
+  return visiting_coupled<kLeaves>(setting, numel, 2, reading_tile(setting.pool.dtype().size),
+                                   [loop](std::byte *tile, int64_t step) {
+                                     for (int64_t row = 0; row < kCoupledTile; ++row) {
+                                       loop(tile + row * step, nullptr, kFactor, kCoupledTile);
+                                     }
+                                   });
 }
 
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
@@ -376,6 +376,8 @@ std::vector<Case> limit_cases() {
   add_arithmetic("sweep and arithmetic", "48 operations a line", computing_along<48, true>);
   add_arithmetic("sweep and arithmetic", "64 operations a line", computing_along<64, true>);
   add_arithmetic("sweep and arithmetic", "80 operations a line", computing_along<80, true>);
+  add_arithmetic("sweep and arithmetic", "112 operations a line", computing_along<112, true>);
+  add_arithmetic("sweep and arithmetic", "144 operations a line", computing_along<144, true>);
   const char *const by_each = "reading h, then computing by it";
   add_arithmetic(by_each, "16 operations a line", computing_by<16, 1>);
   add_arithmetic(by_each, "48 operations a line", computing_by<48, 1>);
@@ -393,9 +395,12 @@ std::vector<Case> limit_cases() {
       limit("squares", "in doubles, convolution", convolutions, computing_in_doubles<false>));
   cases.push_back(limit("squares, then products", "in doubles, convolution", convolutions,
                         computing_in_doubles<true>));
-  cases.push_back(limit("reading, tile by tile", "2 coupled leaves", matrices, reading_coupled));
-  cases.push_back(limit("reading, then x *= a, by tiles", "2 coupled leaves", matrices,
-                        reading_and_sweeping_coupled));
+  const auto add_coupled = [&](const char *layout, MakeTrial read, MakeTrial sweep) {
+    cases.push_back(limit("reading, tile by tile", layout, matrices, read));
+    cases.push_back(limit("reading, then x *= a, by tiles", layout, matrices, sweep));
+  };
+  add_coupled("2 coupled leaves", reading_coupled<2>, reading_and_sweeping_coupled<2>);
+  add_coupled("4 coupled leaves", reading_coupled<4>, reading_and_sweeping_coupled<4>);
   return cases;
 }
 

@@ -25,7 +25,7 @@ READING = {
     "strided pairs": ("reading all, writing half", "contiguous"),
     "elements": ("copying", "contiguous"),
     "2 coupled leaves": ("reading, tile by tile", "2 coupled leaves"),
-    "4 coupled leaves": ("reading, tile by tile", "2 coupled leaves"),
+    "4 coupled leaves": ("reading, tile by tile", "4 coupled leaves"),
 }
 THRESHOLDS = {
     "tiles 16x16": ("x *= a", "16 rows by lines"),
@@ -36,7 +36,7 @@ THRESHOLDS = {
     "conv input channels": ("reading, then a sweep", "convolution"),
     "elements": ("reading h, then x *= h", "contiguous"),
     "2 coupled leaves": ("reading, then x *= a, by tiles", "2 coupled leaves"),
-    "4 coupled leaves": ("reading, then x *= a, by tiles", "2 coupled leaves"),
+    "4 coupled leaves": ("reading, then x *= a, by tiles", "4 coupled leaves"),
 }
 MULTIPLIERS = {
     "strided pairs": ("x *= half of h", "contiguous"),

@@ -248,6 +248,8 @@ template int32_t compute_along<32, true>(void *data, int64_t bytes);
 template int32_t compute_along<48, true>(void *data, int64_t bytes);
 template int32_t compute_along<64, true>(void *data, int64_t bytes);
 template int32_t compute_along<80, true>(void *data, int64_t bytes);
+template int32_t compute_along<112, true>(void *data, int64_t bytes);
+template int32_t compute_along<144, true>(void *data, int64_t bytes);
 
 template <int kOperations, int kPer>
 void compute_by(void *data, const void *by, int64_t bytes) {
