@@ -243,11 +243,34 @@ Trial computing_in_doubles_of(const Setting &setting, int64_t numel) {
   });
 }
 
+// The same where all squares have to be known before the first product, as of blocks larger than
+// caches.
+template <typename T>
+Trial computing_in_two_passes_of(const Setting &setting, int64_t numel) {
+  return limit_trial(setting, numel, 3, [setting, numel] {
+    static std::atomic<int64_t> seen;
+    auto *x = static_cast<T *>(setting.pool.work());
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      seen += sum_squares_in_doubles(x + begin, end - begin) > 0;
+    });
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      scale_in_doubles(x + begin, end - begin, kFactor);
+    });
+  });
+}
+
 template <bool kWrites>
 Trial computing_in_doubles(const Setting &setting, int64_t numel) {
   const int32_t dtype = setting.pool.dtype().code;
   if (dtype == SPK_F32) return computing_in_doubles_of<kWrites, float>(setting, numel);
   if (dtype == SPK_F64) return computing_in_doubles_of<kWrites, double>(setting, numel);
+  throw Skip("16-bit numbers are multiplied as floats");
+}
+
+Trial computing_in_two_passes(const Setting &setting, int64_t numel) {
+  const int32_t dtype = setting.pool.dtype().code;
+  if (dtype == SPK_F32) return computing_in_two_passes_of<float>(setting, numel);
+  if (dtype == SPK_F64) return computing_in_two_passes_of<double>(setting, numel);
   throw Skip("16-bit numbers are multiplied as floats");
 }
 
@@ -370,6 +393,7 @@ std::vector<Case> limit_cases() {
   add_arithmetic("reading and arithmetic", "16 operations a line", computing_along<16, false>);
   add_arithmetic("reading and arithmetic", "32 operations a line", computing_along<32, false>);
   add_arithmetic("reading and arithmetic", "48 operations a line", computing_along<48, false>);
+  add_arithmetic("reading and arithmetic", "64 operations a line", computing_along<64, false>);
   add_arithmetic("sweep and arithmetic", "8 operations a line", computing_along<8, true>);
   add_arithmetic("sweep and arithmetic", "16 operations a line", computing_along<16, true>);
   add_arithmetic("sweep and arithmetic", "32 operations a line", computing_along<32, true>);
@@ -391,6 +415,9 @@ std::vector<Case> limit_cases() {
   add_arithmetic(by_half, "144 operations a line", computing_by<144, 2>);
   add_arithmetic("squares", "in doubles", computing_in_doubles<false>);
   add_arithmetic("squares, then products", "in doubles", computing_in_doubles<true>);
+  add_arithmetic("all squares, then all products", "in doubles", computing_in_two_passes);
+  cases.push_back(limit("all squares, then all products", "in doubles, convolution", convolutions,
+                        computing_in_two_passes));
   cases.push_back(
       limit("squares", "in doubles, convolution", convolutions, computing_in_doubles<false>));
   cases.push_back(limit("squares, then products", "in doubles, convolution", convolutions,

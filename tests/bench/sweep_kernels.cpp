@@ -242,6 +242,7 @@ template int32_t compute_along<8, false>(void *data, int64_t bytes);
 template int32_t compute_along<16, false>(void *data, int64_t bytes);
 template int32_t compute_along<32, false>(void *data, int64_t bytes);
 template int32_t compute_along<48, false>(void *data, int64_t bytes);
+template int32_t compute_along<64, false>(void *data, int64_t bytes);
 template int32_t compute_along<8, true>(void *data, int64_t bytes);
 template int32_t compute_along<16, true>(void *data, int64_t bytes);
 template int32_t compute_along<32, true>(void *data, int64_t bytes);
