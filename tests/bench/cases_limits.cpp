@@ -274,15 +274,21 @@ Trial computing_in_two_passes(const Setting &setting, int64_t numel) {
   throw Skip("16-bit numbers are multiplied as floats");
 }
 
-// As norms of pairs do.
-Trial reading_and_writing_half(const Setting &setting, int64_t numel) {
-  const int64_t size = setting.pool.dtype().size;
-  auto half = std::make_shared<Memory>(numel * size / 2);
-  return limit_trial(setting, numel, 1.5, [setting, numel, size, half] {
+// As norms of pairs do, and those of 3 x 3 kernels, which are few enough for caches.
+template <int kPer, bool kPastCaches>
+Trial reading_and_writing_part(const Setting &setting, int64_t numel) {
+  constexpr int64_t kGrain = 64;
+  const int64_t grains = numel / (kPer * kGrain);
+  if (numel % (kPer * kGrain) != 0) throw Skip("needs whole grains of blocks");
+  const int64_t bytes = kGrain * setting.pool.dtype().size;
+  auto part = std::make_shared<Memory>(grains * bytes);
+  return limit_trial(setting, numel, 1 + 1.0 / kPer, [setting, grains, bytes, part] {
     const auto *x = static_cast<const std::byte *>(setting.pool.work());
-    auto *to = static_cast<std::byte *>(half->as());
-    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
-      read_and_write_half(x + begin * size, to + begin * size / 2, (end - begin) * size);
+    auto *to = static_cast<std::byte *>(part->as());
+    for_pieces(setting.execution, grains * kGrain, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin / kGrain * bytes;
+      read_and_write_part<kPer, kPastCaches>(x + kPer * first, to + first,
+                                             kPer * (end / kGrain * bytes - first));
     });
   });
 }
@@ -384,8 +390,10 @@ std::vector<Case> limit_cases() {
   cases.push_back(limit("reading alone", "8 rows by lines", matrices, reading_by_lines<8>));
   cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
   cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
-  cases.push_back(
-      limit("reading all, writing half", "contiguous", matrices, reading_and_writing_half));
+  cases.push_back(limit("reading all, writing half", "contiguous", matrices,
+                        reading_and_writing_part<2, true>));
+  cases.push_back(limit("reading all, writing a ninth", "convolution", convolutions,
+                        reading_and_writing_part<9, false>));
   const auto add_arithmetic = [&](const char *operation, const char *layout, MakeTrial make) {
     cases.push_back(limit(operation, layout, matrices, make));
   };

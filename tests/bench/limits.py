@@ -20,7 +20,7 @@ READ_BEFORE = ("reading, then a sweep", "contiguous")
 READING = {
     "tiles 16x16": ("reading alone", "8 rows by lines"),
     "columns 4096x1": ("reading alone", "8 rows by lines"),
-    "conv kernels": ("reading alone", "convolution, at four places"),
+    "conv kernels": ("reading all, writing a ninth", "convolution"),
     "conv input channels": ("reading alone", "convolution, at four places"),
     "strided pairs": ("reading all, writing half", "contiguous"),
     "elements": ("copying", "contiguous"),

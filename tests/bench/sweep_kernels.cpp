@@ -186,14 +186,17 @@ namespace {
 
 // As the library does (src/kernels/prefetch.h): far ahead into the second level of cache, then into
 // the first. Inlined always, as there.
-HWY_INLINE void ask_for_four_lines(const void *x) {
+HWY_INLINE void ask_ahead(const void *x, int64_t bytes) {
   constexpr int64_t kFar = 4608;
   constexpr int64_t kNear = 1024;
   const auto *at = static_cast<const std::byte *>(x);
-  for (int64_t line = 0; line < 256; line += 64) {
+  for (int64_t line = 0; line < bytes; line += 64) {
     __builtin_prefetch(at + line + kFar, 0, 2);
     __builtin_prefetch(at + line + kNear, 0, 3);
   }
+}
+HWY_INLINE void ask_for_four_lines(const void *x) {
+  ask_ahead(x, 256);
 }
 
 using Ints = hn::ScalableTag<int32_t>;
@@ -367,17 +370,22 @@ void scale_in_doubles(float *x, int64_t count, double factor) {
   }
 }
 
-void read_and_write_half(const void *data, void *half, int64_t bytes) {
-  const hn::ScalableTag<int32_t> d;
+template <int kPer, bool kPastCaches>
+void read_and_write_part(const void *data, void *part, int64_t bytes) {
+  const Ints d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto *x = static_cast<const int32_t *>(data);
-  auto *y = static_cast<int32_t *>(half);
-  for (int64_t i = 0; i + 2 * lanes <= bytes / 4; i += 2 * lanes) {
-    if (i % 64 == 0) ask_for_four_lines(x + i);
-    hn::Stream(hn::Add(hn::Load(d, x + i), hn::Load(d, x + i + lanes)), d, y + i / 2);
+  auto *y = static_cast<int32_t *>(part);
+  for (int64_t i = 0; i + kPer * lanes <= bytes / 4; i += kPer * lanes, y += lanes) {
+    ask_ahead(x + i, static_cast<int64_t>(kPer * hn::MaxLanes(d) * 4));
+    auto sum = hn::Load(d, x + i);
+    for (int64_t k = 1; k < kPer; ++k) sum = hn::Add(sum, hn::Load(d, x + i + k * lanes));
+    store<kPastCaches>(sum, d, y);
   }
-  hwy::FlushStream();
+  if (kPastCaches) hwy::FlushStream();
 }
+template void read_and_write_part<2, true>(const void *data, void *part, int64_t bytes);
+template void read_and_write_part<9, false>(const void *data, void *part, int64_t bytes);
 
 uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes) {
   const hn::ScalableTag<uint64_t> d;

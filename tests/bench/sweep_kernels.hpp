@@ -52,9 +52,10 @@ double sum_squares_in_doubles(const double *x, int64_t count);
 void scale_in_doubles(float *x, int64_t count, double factor);
 void scale_in_doubles(double *x, int64_t count, double factor);
 
-// Reads all of `data`, asked for in the same way, and writes half as much, past the caches. Both are
-// aligned to a line.
-void read_and_write_half(const void *data, void *half, int64_t bytes);
+// Reads all of `data`, asked for in the same way, and writes one of kPer, past the caches or not. Both
+// are aligned to a line.
+template <int kPer, bool kPastCaches>
+void read_and_write_part(const void *data, void *part, int64_t bytes);
 
 }  // namespace bench
 
