@@ -241,14 +241,14 @@ Tiling Grid::tiles() const {
   constexpr int64_t kFewElements = 4;
   constexpr int64_t kScoreBytes = sizeof(float);
   constexpr int64_t kMostBlocks = int64_t{1} << 14;
-  constexpr int64_t kMostCoupled = int64_t{1} << 16;  // bytes
+  constexpr int64_t kMostCoupledBytes = int64_t{1} << 16;
   Extents least = least_of_all(*this, kLeastRow);
   // Boxes follow each other along the last dimension. Leaves whose rows lie along another have only
   // those of a box to read in one go: longer ones, unless that takes too much memory. The box and the
-  // one asked for ahead share the second level of cache, where many rows' lines fall on each other.
+  // one asked for ahead share the second level of cache, and lines of many rows compete for its sets.
   if (leaves.size() > 1) {
     const Extents longer = least_of_all(*this, 2 * kLeastRow);
-    if (longer.product() * (bytes() / numblk()) <= kMostCoupled) least = longer;
+    if (longer.product() * bytes_per_block() <= kMostCoupledBytes) least = longer;
   }
   // Arrays with an entry for each block of a few elements are as much memory as a leaf; but rows for
   // all of them together may be too much for a box.

@@ -117,6 +117,7 @@ struct Grid {
   // read alone, in its own order? Then a double per block is kept: only within extra_bytes().
   bool is_better_by_leaf(int64_t threads) const;
   int64_t bytes() const;
+  int64_t bytes_per_block() const { return bytes() / numblk(); }
   Tiling tiles() const;
   // About as many elements are in a box whose elements are visited once.
   int64_t streamed_elements() const;

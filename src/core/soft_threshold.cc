@@ -44,7 +44,7 @@ bool is_done_by_block(const Grid &grid, int64_t threads) {
   constexpr int64_t kCached = int64_t{4} << 20;
   constexpr int64_t kBlocksOfThread = 4;
   constexpr int64_t kLeastLeaf = int64_t{64} << 10;
-  const int64_t bytes = grid.bytes() / grid.numblk();
+  const int64_t bytes = grid.bytes_per_block();
   const auto leaves = static_cast<int64_t>(grid.leaves.size());
   return grid.numblk() >= kBlocksOfThread * threads && bytes <= kCached &&
          bytes >= kLeastLeaf * leaves &&

@@ -112,7 +112,7 @@ void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
 template <typename Factor>
 void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 ScaleArgs args, const Factor *factor) {
-  // Backwards: what norms have read last is nearest.
+  // Backwards: what norms, if any, have read last is nearest.
   for (size_t l = grid.leaves.size(); l-- > 0;) {
     const GridLeaf &leaf = grid.leaves[l];
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);

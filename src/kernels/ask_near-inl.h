@@ -28,6 +28,11 @@ inline constexpr int64_t kNearInTurn = kAsksNear && sizeof(T) >= sizeof(float) ?
 template <class T>
 inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
 
+// Both stages of asking for what is read `soon` after; the far one alone where near loses.
+HWY_INLINE Stages StagesOf(int64_t soon) {
+  return kAsksNear ? stages_of(soon) : Stages{soon, soon};
+}
+
 // Rows of so many bytes are long: processors see them as streams.
 inline constexpr int64_t kLongEnough = 4096;
 

@@ -14,6 +14,11 @@ namespace bench {
 namespace {
 
 constexpr double kFactor = 0.999;
+constexpr int64_t kGrain = 64;  // elements: pieces begin at whole ones
+
+void require_whole_grains(int64_t numel, int64_t per = 1) {
+  if (numel % (per * kGrain) != 0) throw Skip("needs whole grains of blocks");
+}
 
 void read_in_pieces(const Setting &setting, const void *tensor, int64_t numel) {
   const auto *x = static_cast<const std::byte *>(tensor);
@@ -27,7 +32,6 @@ void read_in_pieces(const Setting &setting, const void *tensor, int64_t numel) {
 // fn(index) for each index of [0, count), shared out as the elements of a tensor are.
 void for_each_in_pieces(const Setting &setting, int64_t count,
                         const std::function<void(int64_t index)> &fn) {
-  constexpr int64_t kGrain = 64;  // where pieces begin
   for_pieces(setting.execution, count * kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin / kGrain; index < end / kGrain; ++index) fn(index);
   });
@@ -56,13 +60,14 @@ void read_in_turn(const std::byte *x, int64_t bytes) {
   constexpr int64_t kBox = kPlaces * kAtPlace;
   constexpr int64_t kPiece = 512;
   static std::atomic<uint64_t> seen;
+  uint64_t sum = 0;
   int64_t at = 0;
   for (; at + kBox <= bytes; at += kBox) {
     for (int64_t i = 0; i < kAtPlace; i += kPiece) {
-      seen += read_rows(x + at + i, kPlaces, kAtPlace, kPiece);
+      sum += read_rows(x + at + i, kPlaces, kAtPlace, kPiece);
     }
   }
-  seen += read_all(x + at, bytes - at);
+  seen += sum + read_all(x + at, bytes - at);
 }
 
 Trial reading_in_turn(const Setting &setting, int64_t numel) {
@@ -138,11 +143,10 @@ Trial sweeping_by_half(const Setting &setting, int64_t numel) {
 
 // As thresholds of 3 x 3 kernels do, one for nine elements: of f32 and f64, a ninth of the bytes.
 Trial reading_ninth_and_sweeping_by_it(const Setting &setting, int64_t numel) {
-  constexpr int64_t kGrain = 64;
   constexpr int64_t kKernel = 9;
   constexpr double kTimes = 2 + 2.0 / kKernel;  // x both ways, a ninth of h twice
+  require_whole_grains(numel, kKernel);
   const int64_t grains = numel / (kKernel * kGrain);
-  if (numel % (kKernel * kGrain) != 0) throw Skip("needs whole grains of kernels");
   const int64_t size = setting.pool.dtype().size;
   const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
   setting.pool.conditioners();  // made before it is timed
@@ -243,8 +247,8 @@ Trial computing_in_doubles_of(const Setting &setting, int64_t numel) {
   });
 }
 
-// The same where all squares have to be known before the first product, as of blocks larger than
-// caches.
+// The same where all squares are known before the first product, as those of many large blocks side by
+// side.
 template <typename T>
 Trial computing_in_two_passes_of(const Setting &setting, int64_t numel) {
   return limit_trial(setting, numel, 3, [setting, numel] {
@@ -259,27 +263,35 @@ Trial computing_in_two_passes_of(const Setting &setting, int64_t numel) {
   });
 }
 
+// make(float()) or make(double()).
+template <typename Make>
+Trial of_floats_or_doubles(const Setting &setting, int64_t numel, Make make) {
+  require_whole_grains(numel);
+  const int32_t dtype = setting.pool.dtype().code;
+  if (dtype == SPK_F32) return make(float());
+  if (dtype == SPK_F64) return make(double());
+  throw Skip("16-bit numbers are multiplied as floats");
+}
+
 template <bool kWrites>
 Trial computing_in_doubles(const Setting &setting, int64_t numel) {
-  const int32_t dtype = setting.pool.dtype().code;
-  if (dtype == SPK_F32) return computing_in_doubles_of<kWrites, float>(setting, numel);
-  if (dtype == SPK_F64) return computing_in_doubles_of<kWrites, double>(setting, numel);
-  throw Skip("16-bit numbers are multiplied as floats");
+  return of_floats_or_doubles(setting, numel, [&](auto element) {
+    return computing_in_doubles_of<kWrites, decltype(element)>(setting, numel);
+  });
 }
 
 Trial computing_in_two_passes(const Setting &setting, int64_t numel) {
-  const int32_t dtype = setting.pool.dtype().code;
-  if (dtype == SPK_F32) return computing_in_two_passes_of<float>(setting, numel);
-  if (dtype == SPK_F64) return computing_in_two_passes_of<double>(setting, numel);
-  throw Skip("16-bit numbers are multiplied as floats");
+  return of_floats_or_doubles(setting, numel, [&](auto element) {
+    return computing_in_two_passes_of<decltype(element)>(setting, numel);
+  });
 }
 
-// As norms of pairs do, and those of 3 x 3 kernels, which are few enough for caches.
+// As norms of pairs do, and those of 3 x 3 kernels, which are few enough for caches; of f32 and f64,
+// which have norms of their own size.
 template <int kPer, bool kPastCaches>
 Trial reading_and_writing_part(const Setting &setting, int64_t numel) {
-  constexpr int64_t kGrain = 64;
+  require_whole_grains(numel, kPer);
   const int64_t grains = numel / (kPer * kGrain);
-  if (numel % (kPer * kGrain) != 0) throw Skip("needs whole grains of blocks");
   const int64_t bytes = kGrain * setting.pool.dtype().size;
   auto part = std::make_shared<Memory>(grains * bytes);
   return limit_trial(setting, numel, 1 + 1.0 / kPer, [setting, grains, bytes, part] {
@@ -293,8 +305,9 @@ Trial reading_and_writing_part(const Setting &setting, int64_t numel) {
   });
 }
 
-// As coupled leaves are visited, every other one of which is transposed. Calls fn(tile, bytes between
-// its rows) for the tiles that blocks have in all leaves: `first` for each of them, then `second`.
+// As coupled leaves are visited, every other one of which is transposed, but asking for nothing ahead.
+// Calls fn(tile, bytes between its rows) for the tiles that blocks have in all leaves: `first` for each
+// of them, then `second`.
 constexpr int64_t kCoupledTile = 64;
 template <int64_t kLeaves, typename First, typename Second>
 Trial visiting_coupled(const Setting &setting, int64_t numel, double times, First first,
@@ -324,8 +337,8 @@ Trial visiting_coupled(const Setting &setting, int64_t numel, double times, Firs
 
 auto reading_tile(int64_t size) {
   return [size](const std::byte *tile, int64_t step) {
-    static std::atomic<uint64_t> seen;
-    seen += read_rows(tile, kCoupledTile, step, kCoupledTile * size);
+    volatile uint64_t sink = read_rows(tile, kCoupledTile, step, kCoupledTile * size);
+    static_cast<void>(sink);
   };
 }
 

@@ -54,8 +54,9 @@ THRESHOLDS_WITH = {
     "elements": "reading h, then computing by it",
     "strided pairs": "reading half of h, then computing by it",
 }
-# Soft thresholds that know all norms before the first product.
-SOFT_IN_TWO_PASSES = {
+# Thresholds that know all norms before they write, if blocks are many or large; soft ones as bare
+# loops in doubles have them.
+IN_TWO_PASSES = {
     "columns 4096x1": ("all squares, then all products", "in doubles"),
     "conv input channels": ("all squares, then all products", "in doubles, convolution"),
     "coupled neurons": ("all squares, then all products", "in doubles"),
@@ -112,9 +113,11 @@ class Limits:
     def both(self, row: Row) -> Optional[float]:
         """A bare loop with as much arithmetic: one in as many passes, or between the two that have a
         little less and more."""
-        two_passes = SOFT_IN_TWO_PASSES.get(row.layout)
+        two_passes = IN_TWO_PASSES.get(row.layout)
         if two_passes is not None and row.operation == "soft_threshold":
             return self._of(two_passes, row)
+        if two_passes is not None and row.operation == "hard_threshold":
+            return None
         wanted = self.arithmetic(row)
         if wanted is None or row.yardstick != SWEEP:
             return None

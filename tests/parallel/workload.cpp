@@ -315,6 +315,7 @@ std::vector<Structure> structures(int32_t dtype, const std::string &name) {
       {name + " rows 1x21", {matrix(300, 126)}, {{1, 21}}, {}, {100, 2}},
       {name + " rows 1x100", {matrix(300, 300)}, {{1, 100}}, {}, {1, -1}},
       {name + " rows 1x300", {matrix(300, 300)}, {{1, 300}}, {}, {100, 1}},
+      {name + " rows 1x8", {matrix(300, 248)}, {{1, 8}}, {}, {1, -1}},
       {name + " rows 1x4", {matrix(300, 252)}, {{1, 4}}, {}, {1, -1}},
       {name + " tiles 4x4", {matrix(256, 252)}, {{4, 4}}, {}, {1, -1}},
       {name + " tiles 16x16", {matrix(256, 256)}, {{16, 16}}, {}, {}},
@@ -349,6 +350,11 @@ std::vector<Structure> structures(int32_t dtype, const std::string &name) {
        {matrix(300, 1024), matrix(1024, 300)},
        {{1, 64}, {64, 1}},
        {0, 1, 1, 0},
+       {}},
+      {name + " coupled, four",
+       {matrix(300, 256), matrix(256, 300), matrix(300, 256), matrix(256, 300)},
+       {{1, 64}, {64, 1}, {1, 64}, {64, 1}},
+       {0, 1, 1, 0, 0, 1, 1, 0},
        {}},
   };
 }
