@@ -340,10 +340,11 @@ HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail,
 
 // Memory gives more to several streams than to one, however far ahead that is asked for: rows are
 // read at several places of their box in turn, a little at each. Where they take long to compute
-// with (16-bit numbers, short rows of doubles) they are not: what comes late costs more there.
-// Measured with registers of four and of eight doubles; smaller ones would have fewer places.
-template <class T>
-inline constexpr bool kShortInTurn = std::is_same_v<T, float>;
+// with (16-bit numbers, short rows of doubles whose sums are compensated) they are not: what comes
+// late costs more there. Measured with registers of four and of eight doubles, those of doubles that
+// are not summed with four only; smaller ones would have fewer places.
+template <class T, class Op>
+inline constexpr bool kShortInTurn = sizeof(T) >= sizeof(float) && !Op::kCompensated;
 template <class T>
 inline constexpr bool kLongInTurn = kN >= 4 && sizeof(T) >= sizeof(float);
 inline constexpr int64_t kLeastInTurn = 512;  // elements of a long row; of shorter ones unmeasured
@@ -419,9 +420,9 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
     }
   }
   int64_t block = 0;
-  if constexpr (kShortInTurn<T> && kRow == RowKind::kWhole) {
+  if constexpr (kShortInTurn<T, Op> && kRow == RowKind::kWhole) {
     block = ReduceRowsInTurn<kRow, Op, T>(args, tail, x, row, first);
-  } else if constexpr (kShortInTurn<T>) {
+  } else if constexpr (kShortInTurn<T, Op>) {
     block = ReduceGroupsInTurn<kRow, Op, T>(args, tail, x, row, first);
   }
   return ReduceInOrder<kRow, Op, T>(args, tail, x, row, first, block);
