@@ -227,6 +227,26 @@ Trial computing_by(const Setting &setting, int64_t numel) {
   });
 }
 
+// As thresholds of 3 x 3 kernels do, with a number for each nine of f32 or f64.
+template <int kOperations>
+Trial computing_by_ninth(const Setting &setting, int64_t numel) {
+  constexpr int64_t kKernel = 9;
+  require_whole_grains(numel, kKernel);
+  const int64_t size = setting.pool.dtype().size;
+  const int64_t others = numel / kKernel;
+  setting.pool.conditioners();  // made before it is timed
+  return limit_trial(setting, numel, 2 + 2.0 / kKernel, [setting, others, size] {
+    static std::atomic<uint64_t> seen;
+    auto *x = static_cast<std::byte *>(setting.pool.work());
+    const auto *h = static_cast<const std::byte *>(setting.pool.conditioners());
+    read_in_pieces(setting, h, others);
+    for_pieces(setting.execution, others, [&](int64_t begin, int64_t end) {
+      seen += read_all(h + begin * size, (end - begin) * size);
+      compute_along<kOperations, true>(x + kKernel * begin * size, kKernel * (end - begin) * size);
+    });
+  });
+}
+
 // As norms and soft thresholds of floats and doubles do: squares are summed in doubles, and
 // products are doubles, rounded, of what has been read some lines before.
 template <bool kWrites, typename T>
@@ -434,6 +454,13 @@ std::vector<Case> limit_cases() {
   add_arithmetic(by_half, "80 operations a line", computing_by<80, 2>);
   add_arithmetic(by_half, "112 operations a line", computing_by<112, 2>);
   add_arithmetic(by_half, "144 operations a line", computing_by<144, 2>);
+  const auto add_by_ninth = [&](const char *layout, MakeTrial make) {
+    cases.push_back(limit("reading a ninth of h, then computing", layout, convolutions, make));
+  };
+  add_by_ninth("16 operations a line", computing_by_ninth<16>);
+  add_by_ninth("48 operations a line", computing_by_ninth<48>);
+  add_by_ninth("80 operations a line", computing_by_ninth<80>);
+  add_by_ninth("112 operations a line", computing_by_ninth<112>);
   add_arithmetic("squares", "in doubles", computing_in_doubles<false>);
   add_arithmetic("squares, then products", "in doubles", computing_in_doubles<true>);
   add_arithmetic("all squares, then all products", "in doubles", computing_in_two_passes);

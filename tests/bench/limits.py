@@ -53,6 +53,7 @@ SWEEP_WITH = "sweep and arithmetic"
 THRESHOLDS_WITH = {
     "elements": "reading h, then computing by it",
     "strided pairs": "reading half of h, then computing by it",
+    "conv kernels": "reading a ninth of h, then computing",
 }
 # Thresholds that know all norms before they write, if blocks are many or large; soft ones as bare
 # loops in doubles have them.
