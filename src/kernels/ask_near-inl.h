@@ -29,7 +29,7 @@ template <class T>
 inline constexpr Stages kInTurn{kNearInTurn<T>, kNearInTurn<T>};
 
 // Both stages of asking for what is read `soon` after; the far one alone where near loses.
-HWY_INLINE Stages StagesOf(int64_t soon) {
+HWY_INLINE Stages StagesAhead(int64_t soon) {
   return kAsksNear ? stages_of(soon) : Stages{soon, soon};
 }
 

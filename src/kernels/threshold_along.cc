@@ -125,7 +125,7 @@ class BlocksAlong {
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
-    ask_ahead(x, Group(), StagesOf(soon_));
+    ask_ahead(x, Group(), StagesAhead(soon_));
     return SumOf(op_, x);
   }
   HWY_INLINE V SumOf(const Soft &, const T *x) const { return Squares(x); }
