@@ -120,9 +120,6 @@ struct AskAlong {
   }
 };
 
-// For AskAlong: ask for nothing.
-inline constexpr Stages kNothingAhead{0, 0};
-
 // The four sets of lanes of a long row.
 template <class Op>
 struct LongLanes {

@@ -341,7 +341,7 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
     case Rows::kElements:
       if constexpr (kTwinsFit<T>) {
         if (AreTwins<T>(args)) {
-          const bool asks_near = kAsksNear && args.soon == kFar;
+          const bool asks_near = AsksNear() && args.soon == kFar;
           return ForEachRow<T, uint8_t>(
               AsTwins(args), [soon = args.soon, asks_near](const T *x, T *y, const uint8_t *keep)
                                  HWY_ATTR { MaskTwins(x, y, keep, soon, asks_near); });

@@ -104,8 +104,8 @@ class NormsOfPairs {
   explicit NormsOfPairs(const ReduceArgs &args)
       : second_(args.row[1] - args.row[0]),
         next_lanes_(args.outer.step),
-        soon_(args.soon),
-        asks_near_(kNearInTurn<T> != 0 && args.soon == kFar),
+        soon_(LeavesStream(args) ? 0 : args.soon),
+        asks_near_(AsksNearFor<T>() && args.soon == kFar),
         asks_in_turn_(sizeof(T) == sizeof(float) &&
                       args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
         past_caches_(args.past_caches) {}
@@ -124,6 +124,11 @@ class NormsOfPairs {
   }
 
  private:
+  // Norms that take roots gain by asking.
+  static HWY_INLINE bool LeavesStream(const ReduceArgs &args) {
+    return Op::kWhat != kSumSquares && LeavesStreams<T>() && args.soon == kFar;
+  }
+
   HWY_INLINE void Store(VP norms, float *to) const {
     if (past_caches_) {
       StreamFloats(norms, DP(), to);

@@ -24,12 +24,16 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
   __builtin_prefetch(static_cast<const std::byte *>(x) + ahead, 0, 3);
 }
 
+// Is asking near of use where registers are large? Known of Intel's processors; see ask_near-inl.h.
+extern const bool asking_pays;
+
 // How many bytes ahead either stage is. 0 asks for what is about to be read, which costs little.
 struct Stages {
   int64_t far, near;
 };
 inline constexpr int64_t kNear = 1024;
 inline constexpr Stages kStream{kFar, kNear};
+inline constexpr Stages kNothingAhead{0, 0};  // for loops that know it
 
 // Those of what is read `soon` after: only a stream has both.
 constexpr Stages stages_of(int64_t soon) {

@@ -176,7 +176,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   int64_t offset[kMost];
   std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
-  const bool asks_near = kNearInTurn<T> != 0 && args.soon == kFar;
+  const bool asks_near = AsksNearFor<T>() && args.soon == kFar;
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {

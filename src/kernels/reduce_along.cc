@@ -109,11 +109,13 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const Stages in_row{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearOf<Op> : 0};
+  const Stages alone{prefetches ? ahead : 0, 0};
+  const Stages stream{prefetches ? ahead : kFar, kNearOf<Op>};
+  const Stages in_row = !is_stream ? alone : LeavesStreams<T>() ? kNothingAhead : stream;
   // Rows too long to be asked for whole and too short for streams: while one is read, the same
   // places of the next are asked for.
   const bool asks_for_next = args.rows > 1 && !prefetches && !is_stream;
-  const bool asks_near = args.inner.step == bytes || IsReadNext(bytes, 0);
+  const bool asks_near = AsksNearFor<T>() && (args.inner.step == bytes || IsReadNext(bytes, 0));
   for (int64_t i = 0; i < count; ++i) {
     const V with = WithFor<Op>(args, first + i);
     Lanes<Op> lanes;
@@ -121,7 +123,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
       const std::byte *row = x + i * args.inner.step + args.row[r];
       if (prefetches && !kAsksItself) PrefetchRow(row + ahead, bytes);
       const Stages next_row{RowOfNeighbours(args, r + 1, 0, args.rows) - args.row[r],
-                            asks_near ? kNearInTurn<T> : 0};
+                            asks_near ? kNearInTurn : 0};
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with,
                    asks_for_next ? next_row : in_row, &lanes);
     }
@@ -265,7 +267,7 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
 // Long rows that are read in turn are read so much at a time: what is asked for ahead, or a KiB.
 // Longer pieces gain less.
 template <class T>
-inline constexpr int64_t kPieceOf = (kNearInTurn<T> != 0 ? kNearInTurn<T> : 1024) /
+inline constexpr int64_t kPieceOf = (kMayAskNear ? kNearInTurn : 1024) /
                                     static_cast<int64_t>(sizeof(T));
 
 // Adds kN long rows, `bytes` and `apart` blocks from one to the next, piece by piece in turn.
@@ -380,7 +382,8 @@ HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail
   const int64_t at_place = args.inner.count / kN;
   if (at_place * step < kLeastAtPlace) return 0;
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const Stages ahead = step == bytes || IsReadNext(bytes, 0) ? kInTurn<T> : kNothingAhead;
+  const bool asks_near = AsksNearFor<T>() && (step == bytes || IsReadNext(bytes, 0));
+  const Stages ahead = asks_near ? kInTurn : kNothingAhead;
   for (int64_t block = 0; block < at_place; ++block) {
     const auto results = ReduceGroup<kRow, Op, T>(args, tail, x + block * step, step, first + block,
                                                   at_place, ahead);
@@ -389,17 +392,27 @@ HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail
   return kN * at_place;
 }
 
+// Either of them. Returns how many.
+template <RowKind kRow, class Op, class T>
+HWY_INLINE int64_t ReduceInTurn(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
+                                int64_t step, int64_t first) {
+  if constexpr (kRow == RowKind::kWhole) {
+    return ReduceRowsInTurn<kRow, Op, T>(args, tail, x, step, first);
+  } else {
+    return ReduceGroupsInTurn<kRow, Op, T>(args, tail, x, step, first);
+  }
+}
+
 // Reduces blocks of one short row each with nothing between them, in the order in which they lie,
 // from block `block` on. Returns how many there are up to the last full group.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceInOrder(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                  int64_t step, int64_t first, int64_t block) {
-  constexpr Stages kAhead{kFar, kNearOf<Op>};
+  const Stages ahead = InStream<T>(kNearOf<Op>);
   for (; block + kN <= args.inner.count; block += kN) {
     const std::byte *group = x + block * step;
-    if constexpr (kRow != RowKind::kWhole) ask_ahead(group, kN * step, kAhead);
-    const auto results =
-        ReduceGroup<kRow, Op, T>(args, tail, group, step, first + block, 1, kAhead);
+    if (kRow != RowKind::kWhole && ahead.far != 0) ask_ahead(group, kN * step, ahead);
+    const auto results = ReduceGroup<kRow, Op, T>(args, tail, group, step, first + block, 1, ahead);
     StoreResults(args, results, first + block, kN);
   }
   return block;
@@ -420,10 +433,8 @@ HWY_NOINLINE int64_t ReduceSingleRows(const ReduceArgs &given, const Tail<Op> &g
     }
   }
   int64_t block = 0;
-  if constexpr (kShortInTurn<T, Op> && kRow == RowKind::kWhole) {
-    block = ReduceRowsInTurn<kRow, Op, T>(args, tail, x, row, first);
-  } else if constexpr (kShortInTurn<T, Op>) {
-    block = ReduceGroupsInTurn<kRow, Op, T>(args, tail, x, row, first);
+  if constexpr (kShortInTurn<T, Op>) {
+    if (!LeavesStreams<T>()) block = ReduceInTurn<kRow, Op, T>(args, tail, x, row, first);
   }
   return ReduceInOrder<kRow, Op, T>(args, tail, x, row, first, block);
 }
@@ -451,7 +462,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
       ReduceAllNeighbours<kRow, Op, T>(args, tail, x, first, 0);
       continue;
     } else if constexpr (kRow == RowKind::kLong && kLongInTurn<T>) {
-      if (args.rows == 1 && args.n >= kLeastInTurn) {
+      if (args.rows == 1 && args.n >= kLeastInTurn && !LeavesStreams<T>()) {
         b = ReduceRowsInTurn<kRow, Op, T>(args, tail, x + args.row[0], args.inner.step, first);
       }
     }

@@ -114,7 +114,7 @@ using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P
 
 // Rows of up to so many elements have their factors picked. Of those of 16, groups that share their
 // factors are then read in turn, which gains with large registers only.
-inline constexpr int64_t kMostInPickedRow = kAsksNear ? kMostPicked : kMostPicked - 1;
+inline constexpr int64_t kMostInPickedRow = kN == 8 ? kMostPicked : kMostPicked - 1;
 
 // A register of factors. Returns whether what is loaded stands for them.
 template <class P, class T, class F>
@@ -152,7 +152,7 @@ HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
 template <int64_t kCount, class P, class T>
 HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool read_on) {
   prefetch_far(x, soon);
-  if (!kAsksNear || !read_on) return;
+  if (!AsksNear() || !read_on) return;
   prefetch_near(x, kNear);
   if (soon == kFar) ask_ahead(factor, kCount, kStream);
 }
@@ -352,7 +352,7 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t soon = args.soon;
-  const bool read_on = kNearInTurn<T> != 0 && soon == kFar;  // a stream, and so are its factors
+  const bool read_on = AsksNearFor<T>() && soon == kFar;  // a stream, and so are its factors
   ForEachRow<T, Factor<P>>(args, [=](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
     if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, read_on)))) return;
     for (int64_t i = 0; i < kCount; i += kFactors<P>) {
@@ -381,7 +381,7 @@ HWY_INLINE void ScaleTwinRows(const T *x, T *y, const float *factor, int64_t soo
 template <class T>
 HWY_NOINLINE bool ScaleTwins(const ScaleArgs &args) {
   if (!AreTwins<T>(args)) return false;
-  const bool read_on = kNearInTurn<T> != 0 && args.soon == kFar;  // as above
+  const bool read_on = AsksNearFor<T>() && args.soon == kFar;  // as above
   ForEachRow<T, float>(AsTwins(args),
                        [soon = args.soon, read_on](const T *x, T *y, const float *factor)
                            HWY_ATTR { ScaleTwinRows(x, y, factor, soon, read_on); });
@@ -438,8 +438,18 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   }
 }
 
+// Streams that are left to the processor are not asked for; long rows that share the factors of
+// their elements are, because those fill the first cache.
 template <class T>
-void Scale(const ScaleArgs &args) {
+HWY_INLINE ScaleArgs WithoutStreams(ScaleArgs args) {
+  const bool shares_many = args.n >= kLongRow && args.factor_step == 1 && args.factor_row == 0;
+  if (LeavesStreams<T>() && args.soon == kFar && !(shares_many && args.rows > 1)) args.soon = 0;
+  return args;
+}
+
+template <class T>
+void Scale(const ScaleArgs &given) {
+  const ScaleArgs args = WithoutStreams<T>(given);
   // The product of doubles is rounded once as it is.
   if constexpr (sizeof(T) < sizeof(double)) {
     if (args.exact_product) return ScaleRows<T, ExactProduct>(args);
@@ -448,7 +458,8 @@ void Scale(const ScaleArgs &args) {
 }
 
 // Registers hold up to kLanes floats, as many as a short row: 4 do not fill those of 8.
-void ScaleFloatsByFloats(const ScaleArgs &args) {
+void ScaleFloatsByFloats(const ScaleArgs &given) {
+  const ScaleArgs args = WithoutStreams<float>(given);
   if (ScaleTwins<float>(args)) return;
   const bool tiny = args.n < kLanes && !FollowEachOther<float>(args);
   if (tiny) return ScaleRows<float, FloatProduct<hn::CappedTag<float, 4>>>(args);

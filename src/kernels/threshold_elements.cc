@@ -238,7 +238,7 @@ int64_t DropElements(const ElementArgs &args) {
 // ahead of itself, unless it waits for the second.
 template <class T>
 HWY_INLINE void AskForLine(const T *line) {
-  if constexpr (kAsksNear) {
+  if (AsksNear()) {
     ask_ahead(line, 1, kStream);
   } else {
     prefetch_far(line, kNear);

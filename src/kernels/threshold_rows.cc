@@ -7,6 +7,7 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
@@ -34,8 +35,7 @@ class RowsInTurn {
         in_steps_(kWhole ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         step_(args.blocks.inner.step),
         to_y_(args.to_y),
-        ahead_(Ahead(args.blocks)),
-        near_(near_in_rows(n_ * static_cast<int64_t>(sizeof(T)), step_)),
+        ahead_(AheadOf(args.blocks)),
         tail_(n_),
         op_(op) {}
 
@@ -79,6 +79,13 @@ class RowsInTurn {
  private:
   using Sum = typename Verdicts<Op, T>::Sum;
 
+  // Thresholds that compute little leave streams to the processor.
+  HWY_INLINE Stages AheadOf(const ReduceArgs &blocks) const {
+    const int64_t bytes = n_ * static_cast<int64_t>(sizeof(T));
+    const bool leaves = std::is_same_v<Op, Hard> && LeavesStreams<T>() && bytes == step_;
+    return leaves ? kNothingAhead : Stages{Ahead(blocks), near_in_rows(bytes, step_)};
+  }
+
   // From a row to one that is read soon: of short runs of rows, that of a later run.
   static HWY_INLINE int64_t Ahead(const ReduceArgs &blocks) {
     const int64_t bytes = blocks.n * static_cast<int64_t>(sizeof(T));
@@ -104,7 +111,7 @@ class RowsInTurn {
 
   // All that is read asks for what is read soon.
   HWY_INLINE AskAlong<T> AskFrom(const std::byte *x) const {
-    const AskAlong<T> ask{At(x), {ahead_, near_}};
+    const AskAlong<T> ask{At(x), ahead_};
     if (!kWhole) ask.Ask(n_ / kLongStep * kLongStep, n_ % kLongStep);
     return ask;
   }
@@ -177,8 +184,7 @@ class RowsInTurn {
   int64_t in_steps_;  // elements that are written in steps
   int64_t step_;
   int64_t to_y_;
-  int64_t ahead_;
-  int64_t near_;
+  Stages ahead_;
   Tail<Sum> tail_;
   const Op op_;
 };
