@@ -1,5 +1,4 @@
 // Conditioners are checked before anything is written.
-#include <atomic>
 #include <limits>
 
 #include "base/dtype.h"
@@ -11,36 +10,6 @@
 
 namespace spk {
 namespace {
-
-bool all_positive(const Kernels &kernels, const Grid &grid, const Rect &rect) {
-  for (const GridLeaf &leaf : grid.leaves) {
-    if (!all_positive(kernels, leaf, rect, Rect::whole(leaf.block))) return false;
-  }
-  return true;
-}
-
-// The parts of a large block are read in parallel.
-bool all_positive_large(Call &call, const Grid &grid) {
-  std::atomic<bool> positive{true};
-  for (const GridLeaf &leaf : grid.leaves) {
-    const Tiling parts = parts_of(leaf);
-    call.for_each(grid.numblk() * parts.count(), [&](Scratch &, int64_t i) {
-      const Rect block = Rect::one(index_at(grid.shape, i / parts.count()));
-      if (!all_positive(call.kernels(), leaf, block, parts[i % parts.count()])) positive = false;
-    });
-  }
-  return positive;
-}
-
-bool all_positive(Call &call, const Grid &grid) {
-  if (grid.is_large()) return all_positive_large(call, grid);
-  std::atomic<bool> positive{true};
-  const Tiling tiles = grid.tiles();
-  call.for_each(tiles.count(), [&](Scratch &, int64_t i) {
-    if (!all_positive(call.kernels(), grid, tiles[i])) positive = false;
-  });
-  return positive;
-}
 
 // Names the first block that has a number which is not positive and finite.
 void refuse(Call &call, const Grid &conditioners, int first_leaf) {
@@ -65,7 +34,12 @@ void refuse(Call &call, const Grid &conditioners, int first_leaf) {
 }  // namespace
 
 void check_conditioners(Call &call, const Grid &conditioners, int first_leaf) {
-  if (!all_positive(call, conditioners)) refuse(call, conditioners, first_leaf);
+  if (conditioners.numblk() == 0) return;
+  bool positive = true;
+  for (const GridLeaf &leaf : conditioners.leaves) {
+    positive = positive && all_positive(call, leaf, conditioners.shape);
+  }
+  if (!positive) refuse(call, conditioners, first_leaf);
 }
 
 }  // namespace spk

@@ -1,5 +1,6 @@
 #include "core/panel.h"
 
+#include <atomic>
 #include <cstdlib>
 
 #include "base/dtype.h"
@@ -73,6 +74,14 @@ Nest memory_nest(const GridLeaf &leaf, const Extents &blocks, const Extents &ele
   Nest nest;
   for (int d = 0; d < blocks.size(); ++d) nest.add(blocks[d], leaf.grid_x[d]);
   for (int d = 0; d < elements.size(); ++d) nest.add(elements[d], leaf.block_x[d]);
+  nest.compile();
+  nest.pad_to(2);
+  return nest;
+}
+
+Nest nest_of(const Extents &extent, const Extents &step) {
+  Nest nest;
+  for (int d = 0; d < extent.size(); ++d) nest.add(extent[d], step[d]);
   nest.compile();
   nest.pad_to(2);
   return nest;
@@ -158,15 +167,27 @@ ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead) {
   return {next, nest[1].extent, nest[1].step[0], nest[0].extent * size};
 }
 
-bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect,
-                  const Rect &part) {
-  const Nest nest = memory_nest(leaf, rect.extent, part.extent);
-  std::byte *x =
-      const_cast<std::byte *>(leaf.x) + dot(rect.low, leaf.grid_x) + dot(part.low, leaf.block_x);
-  const auto kernel = kernels.all_positive[index_of_dtype(leaf.dtype)];
-  bool positive = true;
-  for_each_box(nest, {x, size_of(leaf.dtype)}, {nullptr, 1},
-               [&](const BoxArgs &args) { positive = positive && kernel(args); });
+// Whatever the blocks are: their elements are read in the order of memory, in pieces.
+bool all_positive(Call &call, const GridLeaf &leaf, const Extents &blocks) {
+  const Nest nest = memory_nest(leaf, blocks, leaf.block);
+  Extents shape(nest.count(), 1);
+  Extents step(nest.count(), 0);
+  for (int d = 0; d < nest.count(); ++d) {
+    shape[nest.count() - 1 - d] = nest[d].extent;
+    step[nest.count() - 1 - d] = nest[d].step[0];
+  }
+  const Tiling pieces(shape, step, 1, streamed_elements(shape.product()));
+  const std::byte *x = leaf.x + nest.start(0);
+  const auto kernel = call.kernels().all_positive[index_of_dtype(leaf.dtype)];
+  std::atomic<bool> positive{true};
+  call.for_each(pieces.count(), [&](Scratch &, int64_t i) {
+    const Rect piece = pieces[i];
+    std::byte *first = const_cast<std::byte *>(x) + dot(piece.low, step);
+    for_each_box(nest_of(piece.extent, step), {first, size_of(leaf.dtype)}, {nullptr, 1},
+                 [&](const BoxArgs &args) {
+                   if (!kernel(args)) positive = false;
+                 });
+  });
   return positive;
 }
 

@@ -2,6 +2,7 @@
 // block or across several, whatever the views are like.
 #pragma once
 
+#include "core/call.h"
 #include "core/grid.h"
 #include "kernels/kernels.h"
 
@@ -39,7 +40,7 @@ std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayou
 // are not rows of neighbours, or `ahead` is 0.
 ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead);
 
-// Are all numbers > 0 and finite, in a box of blocks and a part of each?
-bool all_positive(const Kernels &kernels, const GridLeaf &leaf, const Rect &rect, const Rect &part);
+// Are all elements of a leaf, which has so many blocks, > 0 and finite? In parallel.
+bool all_positive(Call &call, const GridLeaf &leaf, const Extents &blocks);
 
 }  // namespace spk

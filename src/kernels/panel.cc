@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
@@ -81,9 +82,10 @@ HWY_INLINE Word LargestLessOne(const Word *x, int64_t n, int64_t step) {
     const hn::ScalableTag<Word> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto one = hn::Set(d, Word{1});
+    const Stages ahead = InStream<Word>(kNear);
     auto most = hn::Zero(d);
     for (; i + kLineOf<Word> <= n; i += kLineOf<Word>) {
-      ask_ahead(x + i, kLineOf<Word>, kStream);
+      if (ahead.far != 0) ask_ahead(x + i, kLineOf<Word>, ahead);
       for (int64_t k = i; k < i + kLineOf<Word>; k += lanes) {
         most = hn::Max(most, hn::Sub(hn::LoadU(d, x + k), one));
       }

@@ -306,6 +306,27 @@ Trial computing_in_two_passes(const Setting &setting, int64_t numel) {
   });
 }
 
+// As conditioned soft thresholds do, whose conditioners are checked before anything is written; but for
+// what is done once a block: where that starts, how far a step goes, and when it is enough.
+Trial computing_conditioned(const Setting &setting, int64_t numel) {
+  if (setting.pool.dtype().code != SPK_F32) throw Skip("other dtypes take other steps");
+  require_whole_grains(numel);
+  constexpr bool kReadsConditioners = true;
+  Trial trial = against_sweep(setting, numel * setting.pool.dtype().size, kReadsConditioners);
+  trial.traffic = 4 * static_cast<double>(trial.bytes);
+  trial.peak_bytes = [] { return int64_t{0}; };
+  trial.operation = [setting, numel] {
+    static std::atomic<int64_t> seen;
+    auto *w = static_cast<float *>(setting.pool.work());
+    const auto *h = static_cast<const float *>(setting.pool.conditioners());
+    read_in_pieces(setting, h, numel);
+    for_pieces(setting.execution, numel, [&](int64_t begin, int64_t end) {
+      seen += conditioned_steps(w + begin, h + begin, end - begin) > 0;
+    });
+  };
+  return trial;
+}
+
 // As norms of pairs do, and those of 3 x 3 kernels, which are few enough for caches; of f32 and f64,
 // which have norms of their own size.
 template <int kPer, bool kPastCaches>
@@ -470,6 +491,7 @@ std::vector<Case> limit_cases() {
       limit("squares", "in doubles, convolution", convolutions, computing_in_doubles<false>));
   cases.push_back(limit("squares, then products", "in doubles, convolution", convolutions,
                         computing_in_doubles<true>));
+  add_arithmetic("reading h, then two steps and a write", "conditioned", computing_conditioned);
   const auto add_coupled = [&](const char *layout, MakeTrial read, MakeTrial sweep) {
     cases.push_back(limit("reading, tile by tile", layout, matrices, read));
     cases.push_back(limit("reading, then x *= a, by tiles", layout, matrices, sweep));

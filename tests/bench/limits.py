@@ -78,6 +78,9 @@ def memory_limit(row: Row) -> Optional[Limit]:
     return ACROSS.get(row.operation) if row.layout == "strided axis" else None
 
 
+CONDITIONED = ("reading h, then two steps and a write", "conditioned")
+
+
 def loop_with_arithmetic(row: Row) -> str:
     word = row.operation.split()[0]
     if word == "norms":
@@ -114,6 +117,8 @@ class Limits:
     def both(self, row: Row) -> Optional[float]:
         """A bare loop with as much arithmetic: one in as many passes, or between the two that have a
         little less and more."""
+        if row.operation.startswith("conditioned") and row.layout != "elements":
+            return self._of(CONDITIONED, row)
         two_passes = IN_TWO_PASSES.get(row.layout)
         if two_passes is not None and row.operation == "soft_threshold":
             return self._of(two_passes, row)

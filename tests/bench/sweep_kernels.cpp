@@ -184,9 +184,20 @@ void copy_streaming(void *to, const void *from, int64_t bytes) {
 
 namespace {
 
-// As the library does (src/kernels/prefetch.h): far ahead into the second level of cache, then into
-// the first. Inlined always, as there.
+// Does the library leave streams to the processor (src/kernels/ask_near-inl.h)?
+bool leaves_streams() {
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 64
+  return __builtin_cpu_is("intel") == 0;
+#else
+  return false;
+#endif
+}
+const bool asks_for_streams = !leaves_streams();
+
+// As the library does where it asks (src/kernels/prefetch.h): far ahead into the second level of
+// cache, then into the first. Inlined always, as there.
 HWY_INLINE void ask_ahead(const void *x, int64_t bytes) {
+  if (!asks_for_streams) return;
   constexpr int64_t kFar = 4608;
   constexpr int64_t kNear = 1024;
   const auto *at = static_cast<const std::byte *>(x);
@@ -368,6 +379,141 @@ void scale_in_doubles(float *x, int64_t count, double factor) {
     scale(i);
     scale(i + lanes);
   }
+}
+
+namespace {
+
+constexpr int64_t kConditionedPiece = 2048;  // elements of both, and shares, in the nearest caches
+
+// The sums over w and h that a start is made of: w^2, c^2, c^2 h and c^2 h^2 for c = h w.
+template <class DT>
+struct NormSums {
+  using Vec = hn::Vec<DT>;
+  Vec weights = hn::Zero(DT());
+  Vec squares = hn::Zero(DT());
+  Vec cubes = hn::Zero(DT());
+  Vec fourths = hn::Zero(DT());
+
+  HWY_INLINE void add(Vec w, Vec h) {
+    const Vec c = hn::Mul(h, w);
+    const Vec square = hn::Mul(c, c);
+    const Vec cube = hn::Mul(square, h);
+    weights = hn::Add(weights, hn::Mul(w, w));
+    squares = hn::Add(squares, square);
+    cubes = hn::Add(cubes, cube);
+    fourths = hn::Add(fourths, hn::Mul(cube, h));
+  }
+};
+
+// Those that a step is made of: (w p)^2 p^k, k = 0 to 3.
+template <class DT>
+struct MomentSums {
+  using Vec = hn::Vec<DT>;
+  Vec moment[4] = {hn::Zero(DT()), hn::Zero(DT()), hn::Zero(DT()), hn::Zero(DT())};
+
+  HWY_INLINE void add(Vec w, Vec p) {
+    const Vec x = hn::Mul(w, p);
+    Vec term = hn::Mul(x, x);
+    for (int k = 0; k < 4; ++k) {
+      moment[k] = hn::Add(moment[k], term);
+      if (k < 3) term = hn::Mul(term, p);
+    }
+  }
+  double total() const {
+    const Vec low = hn::Add(moment[0], moment[1]);
+    return static_cast<double>(
+        hn::GetLane(hn::SumOfLanes(DT(), hn::Add(low, hn::Add(moment[2], moment[3])))));
+  }
+};
+
+HWY_INLINE void ask_for_piece_after(const float *x, int64_t i) {
+  if (i % 16 == 0) __builtin_prefetch(x + kConditionedPiece + i, 0, 2);
+}
+
+double norms_in_floats(const float *w, const float *h, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  NormSums<hn::ScalableTag<float>> sums;
+  for (int64_t i = 0; i < count; i += lanes) {
+    ask_for_piece_after(w, i);
+    sums.add(hn::Load(d, w + i), hn::Load(d, h + i));
+  }
+  const auto total =
+      hn::Add(hn::Add(sums.weights, sums.squares), hn::Add(sums.cubes, sums.fourths));
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, total)));
+}
+
+double step_in_floats(const float *w, const float *h, float nu, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto one = hn::Set(d, 1);
+  MomentSums<hn::ScalableTag<float>> sums;
+  for (int64_t i = 0; i < count; i += lanes) {
+    ask_for_piece_after(h, i);
+    const auto ratio = hn::Mul(hn::Load(d, h + i), hn::Set(d, nu));
+    sums.add(hn::Load(d, w + i), hn::Div(ratio, hn::Add(ratio, one)));
+  }
+  return sums.total();
+}
+
+// Two quotients share a division.
+double step_in_doubles(const float *w, const float *h, double nu, int64_t count, double *shares) {
+  const Doubles d;
+  const hn::Rebind<float, Doubles> floats;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto load = [&](const float *p) HWY_ATTR { return hn::PromoteTo(d, hn::Load(floats, p)); };
+  const DoubleVec one = hn::Set(d, 1);
+  const DoubleVec number = hn::Set(d, nu);
+  MomentSums<Doubles> sums;
+  for (int64_t i = 0; i < count; i += 2 * lanes) {
+    const DoubleVec a = hn::Mul(load(h + i), number);
+    const DoubleVec b = hn::Mul(load(h + i + lanes), number);
+    const DoubleVec first = hn::Add(a, one);
+    const DoubleVec second = hn::Add(b, one);
+    const DoubleVec inverse = hn::Div(one, hn::Mul(first, second));
+    const DoubleVec p = hn::Mul(hn::Mul(a, second), inverse);
+    const DoubleVec q = hn::Mul(hn::Mul(b, first), inverse);
+    hn::Store(p, d, shares + i);
+    hn::Store(q, d, shares + i + lanes);
+    sums.add(load(w + i), p);
+    sums.add(load(w + i + lanes), q);
+  }
+  return sums.total();
+}
+
+// w p (1 + change) / (1 + p change), as three terms of its series.
+void write_by_shares(float *w, const double *shares, double change, int64_t count) {
+  const Doubles d;
+  const hn::Rebind<float, Doubles> floats;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const DoubleVec first = hn::Set(d, 1 + change);
+  const DoubleVec second = hn::Set(d, change * (1 + change));
+  const DoubleVec third = hn::Set(d, change * change * (1 + change));
+  for (int64_t i = 0; i < count; i += lanes) {
+    const DoubleVec p = hn::Load(d, shares + i);
+    const DoubleVec weighted = hn::Mul(hn::PromoteTo(d, hn::Load(floats, w + i)), p);
+    const DoubleVec correction = hn::Mul(p, hn::Sub(second, hn::Mul(p, third)));
+    const DoubleVec result = hn::Mul(weighted, hn::Sub(first, correction));
+    hn::Store(hn::DemoteTo(floats, result), floats, w + i);
+  }
+}
+
+}  // namespace
+
+double conditioned_steps(float *w, const float *h, int64_t count) {
+  // Compilers must not know them.
+  volatile float nu = 1;
+  volatile double change = 0x1p-20;
+  HWY_ALIGN double shares[kConditionedPiece];
+  double sum = 0;
+  for (int64_t at = 0; at < count; at += kConditionedPiece) {
+    const int64_t some = std::min(kConditionedPiece, count - at);
+    sum += norms_in_floats(w + at, h + at, some);
+    sum += step_in_floats(w + at, h + at, nu, some);
+    sum += step_in_doubles(w + at, h + at, static_cast<double>(nu), some, shares);
+    write_by_shares(w + at, shares, change, some);
+  }
+  return sum;
 }
 
 template <int kPer, bool kPastCaches>

@@ -593,6 +593,71 @@ static void bad_conditioners_are_refused_wherever_they_are(void **state) {
   spk_block_release(block);
 }
 
+/* A matrix in its buffer, and its blocks. */
+typedef struct Matrix {
+  const char *view;
+  int64_t rows, cols, row_step, col_step, offset;
+  int64_t block[2];
+} Matrix;
+
+/* Sets one conditioner to -1: if the matrix reaches it, its block is named; else nobody sees it. */
+static void check_one_bad(const Matrix *m, spk_block *block, double *h, float *x, int64_t room,
+                          int64_t row, int64_t col, bool is_reached) {
+  float thresholds[] = {1};
+  const int64_t at = m->offset + row * m->row_step + col * m->col_step;
+  const spk_buffer metric = {h, room, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer weights = {x, room, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_soft_options options = options_in(&metric, 0, 64);
+  h[at] = -1;
+  const spk_status status =
+      spk_block_soft_threshold(NULL, block, &weights, NULL, 1, &F32(thresholds), &options, NULL);
+  h[at] = 1;
+  if (!is_reached) {
+    assert_int_equal(status, SPK_OK);
+    return;
+  }
+  char message[SPK_MESSAGE_SIZE], expected[100];
+  assert_int_equal(status, SPK_INVALID_ARGUMENT);
+  spk_last_error_copy(message, sizeof message, NULL);
+  snprintf(expected, sizeof expected, "conditioners[0]: got -1 in block (%d,%d)",
+           (int)(row / m->block[0]), (int)(col / m->block[1]));
+  assert_non_null(strstr(message, expected));
+}
+
+/* They are checked in the order of memory, whatever the blocks are; what lies between rows is not. */
+static void bad_conditioners_are_refused_in_any_layout(void **state) {
+  (void)state;
+  enum { kMost = 400 * 200 };
+  static double h[kMost];
+  static float x[kMost];
+  const Matrix matrices[] = {
+      {"(32,24)", 32, 24, 24, 1, 0, {16, 8}},
+      {"(32,24):(28,1)", 32, 24, 28, 1, 0, {8, 8}},          /* rows with gaps */
+      {"(24,32):(1,24)", 24, 32, 1, 24, 0, {4, 16}},         /* column-major */
+      {"(15,9):(18,2)", 15, 9, 18, 2, 0, {5, 3}},            /* every other element */
+      {"(12,10):(-10,1)+110", 12, 10, -10, 1, 110, {3, 10}}, /* the last row first */
+      {"(400,190):(200,1)", 400, 190, 200, 1, 0, {16, 19}},  /* pieces of several threads */
+      {"(400,190):(200,1)", 400, 190, 200, 1, 0, {400, 190}},
+  };
+  for (int64_t i = 0; i < kMost; ++i) h[i] = 1;
+  for (int64_t i = 0; i < COUNT(matrices); ++i) {
+    const Matrix *m = &matrices[i];
+    spk_block *block = blocks_of(SPK_F32, m->view, 2, m->block);
+    /* Some of many, the corners among them. */
+    const int64_t row_stride = m->rows > 32 ? 57 : 1;
+    const int64_t col_stride = m->cols > 32 ? 27 : 1;
+    for (int64_t row = 0; row < m->rows; row += row_stride) {
+      for (int64_t col = 0; col < m->cols; col += col_stride) {
+        check_one_bad(m, block, h, x, kMost, row, col, true);
+      }
+      const bool has_gap = m->row_step > m->cols && m->col_step == 1 && row + 1 < m->rows;
+      if (has_gap) check_one_bad(m, block, h, x, kMost, row, m->cols, false);
+    }
+    check_one_bad(m, block, h, x, kMost, m->rows - 1, m->cols - 1, true);
+    spk_block_release(block);
+  }
+}
+
 /* The least and the largest that are allowed. */
 static void conditioners_at_the_ends_of_the_range_are_accepted(void **state) {
   (void)state;
@@ -626,6 +691,7 @@ int main(void) {
       TEST(elements_of_any_kind_stand_anywhere),
       TEST(products_next_to_the_threshold_are_told_apart),
       TEST(bad_conditioners_are_refused_wherever_they_are),
+      TEST(bad_conditioners_are_refused_in_any_layout),
       TEST(conditioners_at_the_ends_of_the_range_are_accepted),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
