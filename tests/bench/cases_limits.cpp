@@ -346,14 +346,14 @@ Trial reading_and_writing_part(const Setting &setting, int64_t numel) {
   });
 }
 
-// As coupled leaves are visited, every other one of which is transposed, but asking for nothing ahead.
-// Calls fn(tile, bytes between its rows) for the tiles that blocks have in all leaves: `first` for each
+// As tiles are visited, and coupled leaves, every other one of which is transposed; but asking for
+// nothing ahead. Calls fn(tile, bytes between its rows) for the tiles that blocks have in all leaves: `first` for each
 // of them, then `second`.
-constexpr int64_t kCoupledTile = 64;
+constexpr int64_t kTileSide = 64;
 template <int64_t kLeaves, typename First, typename Second>
-Trial visiting_coupled(const Setting &setting, int64_t numel, double times, First first,
-                       Second second) {
-  constexpr int64_t kTile = kCoupledTile;
+Trial visiting_tiles(const Setting &setting, int64_t numel, double times, First first,
+                     Second second) {
+  constexpr int64_t kTile = kTileSide;
   const int64_t size = setting.pool.dtype().size;
   const Layout leaf = matrix(numel / kLeaves, kTile, kTile);
   const int64_t rows = leaf.shape[0];
@@ -378,28 +378,28 @@ Trial visiting_coupled(const Setting &setting, int64_t numel, double times, Firs
 
 auto reading_tile(int64_t size) {
   return [size](const std::byte *tile, int64_t step) {
-    volatile uint64_t sink = read_rows(tile, kCoupledTile, step, kCoupledTile * size);
+    volatile uint64_t sink = read_rows(tile, kTileSide, step, kTileSide * size);
     static_cast<void>(sink);
   };
 }
 
-// As norms of coupled leaves do.
+// As norms of tiles and of coupled leaves do.
 template <int64_t kLeaves>
-Trial reading_coupled(const Setting &setting, int64_t numel) {
-  return visiting_coupled<kLeaves>(setting, numel, 1, reading_tile(setting.pool.dtype().size),
-                                   [](std::byte *, int64_t) {});
+Trial reading_tiles(const Setting &setting, int64_t numel) {
+  return visiting_tiles<kLeaves>(setting, numel, 1, reading_tile(setting.pool.dtype().size),
+                                 [](std::byte *, int64_t) {});
 }
 
-// As thresholds of coupled leaves do.
+// As thresholds of tiles and of coupled leaves do.
 template <int64_t kLeaves>
-Trial reading_and_sweeping_coupled(const Setting &setting, int64_t numel) {
+Trial reading_and_sweeping_tiles(const Setting &setting, int64_t numel) {
   const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
-  return visiting_coupled<kLeaves>(setting, numel, 2, reading_tile(setting.pool.dtype().size),
-                                   [loop](std::byte *tile, int64_t step) {
-                                     for (int64_t row = 0; row < kCoupledTile; ++row) {
-                                       loop(tile + row * step, nullptr, kFactor, kCoupledTile);
-                                     }
-                                   });
+  return visiting_tiles<kLeaves>(setting, numel, 2, reading_tile(setting.pool.dtype().size),
+                                 [loop](std::byte *tile, int64_t step) {
+                                   for (int64_t row = 0; row < kTileSide; ++row) {
+                                     loop(tile + row * step, nullptr, kFactor, kTileSide);
+                                   }
+                                 });
 }
 
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
@@ -492,12 +492,13 @@ std::vector<Case> limit_cases() {
   cases.push_back(limit("squares, then products", "in doubles, convolution", convolutions,
                         computing_in_doubles<true>));
   add_arithmetic("reading h, then two steps and a write", "conditioned", computing_conditioned);
-  const auto add_coupled = [&](const char *layout, MakeTrial read, MakeTrial sweep) {
+  const auto add_tiles = [&](const char *layout, MakeTrial read, MakeTrial sweep) {
     cases.push_back(limit("reading, tile by tile", layout, matrices, read));
     cases.push_back(limit("reading, then x *= a, by tiles", layout, matrices, sweep));
   };
-  add_coupled("2 coupled leaves", reading_coupled<2>, reading_and_sweeping_coupled<2>);
-  add_coupled("4 coupled leaves", reading_coupled<4>, reading_and_sweeping_coupled<4>);
+  add_tiles("tiles 64x64", reading_tiles<1>, reading_and_sweeping_tiles<1>);
+  add_tiles("2 coupled leaves", reading_tiles<2>, reading_and_sweeping_tiles<2>);
+  add_tiles("4 coupled leaves", reading_tiles<4>, reading_and_sweeping_tiles<4>);
   return cases;
 }
 

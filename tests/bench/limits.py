@@ -19,6 +19,7 @@ READING_ROWS = ("reading alone", "at four places")
 READ_BEFORE = ("reading, then a sweep", "contiguous")
 READING = {
     "tiles 16x16": ("reading alone", "8 rows by lines"),
+    "tiles 64x64": ("reading, tile by tile", "tiles 64x64"),
     "columns 4096x1": ("reading alone", "8 rows by lines"),
     "conv kernels": ("reading all, writing a ninth", "convolution"),
     "conv input channels": ("reading alone", "convolution, at four places"),
@@ -29,7 +30,7 @@ READING = {
 }
 THRESHOLDS = {
     "tiles 16x16": ("x *= a", "16 rows by lines"),
-    "tiles 64x64": ("x *= a", "16 rows by lines"),
+    "tiles 64x64": ("reading, then x *= a, by tiles", "tiles 64x64"),
     "conv kernels": ("reading a ninth of h, then x *= it", "convolution"),
     "strided pairs": ("reading half of h, then x *= it", "contiguous"),
     "columns 4096x1": READ_BEFORE,
