@@ -1,10 +1,8 @@
 #include "core/panel.h"
 
-#include <atomic>
 #include <cstdlib>
 
 #include "base/dtype.h"
-#include "core/nest.h"
 #include "core/tile.h"
 
 namespace spk {
@@ -67,24 +65,6 @@ bool is_panel(const Grid &grid, const Rect &rect, const Extents &grid_step,
   if (grid.leaves.size() > 1 || size_of(leaf.dtype) != size || layout.has_padding) return false;
   const Nest nest = box_nest(rect, grid_step, leaf.block, block_step, layout);
   return nest[0].extent == layout.size && nest[0].step[0] == size && nest[0].step[1] == size;
-}
-
-// Elements of a box of blocks, or of a part of each, as they lie in memory.
-Nest memory_nest(const GridLeaf &leaf, const Extents &blocks, const Extents &elements) {
-  Nest nest;
-  for (int d = 0; d < blocks.size(); ++d) nest.add(blocks[d], leaf.grid_x[d]);
-  for (int d = 0; d < elements.size(); ++d) nest.add(elements[d], leaf.block_x[d]);
-  nest.compile();
-  nest.pad_to(2);
-  return nest;
-}
-
-Nest nest_of(const Extents &extent, const Extents &step) {
-  Nest nest;
-  for (int d = 0; d < extent.size(); ++d) nest.add(extent[d], step[d]);
-  nest.compile();
-  nest.pad_to(2);
-  return nest;
 }
 
 // A pointer and the size of what it points to.
@@ -158,37 +138,22 @@ std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayou
   return is ? leaf.y + dot(rect.low, leaf.grid_y) : nullptr;
 }
 
+Nest memory_nest(const GridLeaf &leaf, const Extents &blocks) {
+  Nest nest;
+  for (int d = 0; d < blocks.size(); ++d) nest.add(blocks[d], leaf.grid_x[d]);
+  for (int d = 0; d < leaf.block.size(); ++d) nest.add(leaf.block[d], leaf.block_x[d]);
+  nest.compile();
+  nest.pad_to(2);
+  return nest;
+}
+
 ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead) {
   const GridLeaf &leaf = grid.leaves[0];
-  const Nest nest = memory_nest(leaf, rect.extent, leaf.block);
+  const Nest nest = memory_nest(leaf, rect.extent);
   const int64_t size = size_of(leaf.dtype);
   if (ahead == 0 || nest[0].step[0] != size) return {};
   const std::byte *next = leaf.x + dot(rect.low, leaf.grid_x) + nest.start(0) + ahead;
   return {next, nest[1].extent, nest[1].step[0], nest[0].extent * size};
-}
-
-// Whatever the blocks are: their elements are read in the order of memory, in pieces.
-bool all_positive(Call &call, const GridLeaf &leaf, const Extents &blocks) {
-  const Nest nest = memory_nest(leaf, blocks, leaf.block);
-  Extents shape(nest.count(), 1);
-  Extents step(nest.count(), 0);
-  for (int d = 0; d < nest.count(); ++d) {
-    shape[nest.count() - 1 - d] = nest[d].extent;
-    step[nest.count() - 1 - d] = nest[d].step[0];
-  }
-  const Tiling pieces(shape, step, 1, streamed_elements(shape.product()));
-  const std::byte *x = leaf.x + nest.start(0);
-  const auto kernel = call.kernels().all_positive[index_of_dtype(leaf.dtype)];
-  std::atomic<bool> positive{true};
-  call.for_each(pieces.count(), [&](Scratch &, int64_t i) {
-    const Rect piece = pieces[i];
-    std::byte *first = const_cast<std::byte *>(x) + dot(piece.low, step);
-    for_each_box(nest_of(piece.extent, step), {first, size_of(leaf.dtype)}, {nullptr, 1},
-                 [&](const BoxArgs &args) {
-                   if (!kernel(args)) positive = false;
-                 });
-  });
-  return positive;
 }
 
 }  // namespace spk

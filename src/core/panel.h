@@ -2,8 +2,8 @@
 // block or across several, whatever the views are like.
 #pragma once
 
-#include "core/call.h"
 #include "core/grid.h"
+#include "core/nest.h"
 #include "kernels/kernels.h"
 
 namespace spk {
@@ -36,11 +36,12 @@ void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
 const std::byte *panel_of_read(const Grid &grid, const Rect &rect, const PanelLayout &layout);
 std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayout &layout);
 
+// Operand 0 are the elements that are read of a box of blocks, as they lie in memory; at least two
+// dimensions.
+Nest memory_nest(const GridLeaf &leaf, const Extents &blocks);
+
 // Rows that the box `ahead` bytes after this one begins with, of the first leaf; nothing where they
 // are not rows of neighbours, or `ahead` is 0.
 ReadSoon next_of(const Grid &grid, const Rect &rect, int64_t ahead);
-
-// Are all elements of a leaf, which has so many blocks, > 0 and finite? In parallel.
-bool all_positive(Call &call, const GridLeaf &leaf, const Extents &blocks);
 
 }  // namespace spk

@@ -1,8 +1,10 @@
-// Asking for memory shortly before it is read, where registers are of eight doubles (AVX-512).
-// Processors bring streams as far as the second level of cache. With registers so large arithmetic
-// waits for the rest of the way on some, and is 10 to 30 % faster there if the first level is asked
-// for, too (measured on Intel's, Emerald Rapids); on others it loses 5 to 25 % (AMD's, Zen 4). With
-// smaller registers it does not wait, and lost up to a fifth by asking (AMD's, Zen 3).
+// Who brings memory in time, where registers are of eight doubles (AVX-512). Processors bring streams
+// as far as the second level of cache. With registers so large arithmetic waits for the rest of the
+// way on some, and is 10 to 30 % faster there if the first level is asked for, too, shortly before it
+// is read (measured on Intel's, Emerald Rapids). Others bring streams best by themselves: asking near
+// loses 5 to 25 % there, and loops that compute little are 10 to 35 % faster if they read one stream
+// at a time and ask for nothing ahead (AMD's, Zen 4; those of other makers are taken to be alike).
+// With smaller registers arithmetic does not wait, and lost up to a fifth by asking near (Zen 3).
 #if defined(SPK_KERNELS_ASK_NEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_ASK_NEAR_INL_H_
 #undef SPK_KERNELS_ASK_NEAR_INL_H_
@@ -19,19 +21,21 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-inline constexpr bool kMayAskNear = kN == 8;
+inline constexpr bool kHasLargeRegisters = kN == 8;
 
+// Known before loops begin, which else would look it up again and again.
 HWY_INLINE bool AsksNear() {
-  return kMayAskNear && asking_pays;
+  return kHasLargeRegisters && streams.load(std::memory_order_relaxed) == Streams::kAskedFor;
 }
 
-// Are streams left to the processor? What only reads is 10 to 35 % faster there (AMD's, Zen 4) if it
-// reads one at a time and asks for nothing.
+// Are streams left to the processor, by loops that compute little? Those of 16-bit numbers convert
+// for so long that they gain by asking.
 template <class T>
 HWY_INLINE bool LeavesStreams() {
-  return kMayAskNear && sizeof(T) >= sizeof(float) && !asking_pays;
+  return kHasLargeRegisters && sizeof(T) >= sizeof(float) &&
+         streams.load(std::memory_order_relaxed) == Streams::kLeft;
 }
-// How a stream is asked for that is only read.
+// How such a loop asks for a stream.
 template <class T>
 HWY_INLINE Stages InStream(int64_t near) {
   return LeavesStreams<T>() ? kNothingAhead : Stages{kFar, near};
@@ -47,9 +51,9 @@ HWY_INLINE bool AsksNearFor() {
 inline constexpr int64_t kNearInTurn = 512;
 inline constexpr Stages kInTurn{kNearInTurn, kNearInTurn};
 
-// Both stages of asking for what is read `soon` after; the far one alone where near loses.
+// Both stages of asking for what is read `soon` after; the far one alone with smaller registers.
 HWY_INLINE Stages StagesAhead(int64_t soon) {
-  return AsksNear() ? stages_of(soon) : Stages{soon, soon};
+  return kHasLargeRegisters ? stages_of(soon) : Stages{soon, soon};
 }
 
 // Rows of so many bytes are long: processors see them as streams.
@@ -61,10 +65,11 @@ HWY_INLINE bool IsReadNext(int64_t row_bytes, int64_t soon) {
   return soon == kFar || row_bytes >= kLongEnough;
 }
 
-// Asks for what is ahead of some elements of a row that is read in turn with others.
+// Asks for what is ahead of some elements of a row that is read in turn with others; where
+// AsksNearFor<T>().
 template <class T>
 HWY_INLINE void AskInTurn(const T *x, int64_t elements) {
-  if (AsksNearFor<T>()) ask_ahead(x, elements, kInTurn);
+  if (kHasLargeRegisters) ask_ahead(x, elements, kInTurn);
 }
 
 }  // namespace HWY_NAMESPACE

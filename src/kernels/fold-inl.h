@@ -116,7 +116,7 @@ struct AskAlong {
 
   HWY_INLINE void operator()(int64_t step) const { Ask(step, kLongStep); }
   HWY_INLINE void Ask(int64_t first, int64_t elements) const {
-    if (ahead.far != 0) ask_ahead(x + first, elements, ahead);
+    ask_ahead(x + first, elements, ahead);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "kernels/prefetch.h"
 #include "kernels/tables.h"
 #include "sparsekit/sparsekit.h"
 
@@ -11,6 +12,7 @@ namespace spk {
 namespace {
 
 const Kernels *make_table() {
+  decide_streams();
   auto *table = new Kernels{};
   fill_reduce_across(table);
   fill_reduce_along(table);

@@ -106,8 +106,9 @@ class NormsOfPairs {
         next_lanes_(args.outer.step),
         soon_(LeavesStream(args) ? 0 : args.soon),
         asks_near_(AsksNearFor<T>() && args.soon == kFar),
-        asks_in_turn_(sizeof(T) == sizeof(float) &&
-                      args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
+        asks_near_for_rows_(AsksNearFor<T>()),
+        are_long_rows_(sizeof(T) == sizeof(float) &&
+                       args.inner.count * static_cast<int64_t>(sizeof(T)) >= kLongEnough),
         past_caches_(args.past_caches) {}
 
   // `count` >= kPairsAtOnce pairs, `step` bytes from each to the next, or from each kLanes of them.
@@ -124,7 +125,7 @@ class NormsOfPairs {
   }
 
  private:
-  // Norms that take roots gain by asking.
+  // Norms that take roots gain by asking ahead.
   static HWY_INLINE bool LeavesStream(const ReduceArgs &args) {
     return Op::kWhat != kSumSquares && LeavesStreams<T>() && args.soon == kFar;
   }
@@ -160,7 +161,10 @@ class NormsOfPairs {
   }
   HWY_INLINE void AskForElements(const std::byte *x, int64_t count) const {
     const T *row = reinterpret_cast<const T *>(x);
-    if (kLayout == Pairs::kInRows && asks_in_turn_) return AskInTurn(row, count);
+    if (kLayout == Pairs::kInRows && are_long_rows_) {
+      if (asks_near_for_rows_) AskInTurn(row, count);
+      return;
+    }
     for (int64_t i = 0; i < count; i += kLineOf<T>) AskForLine(row + i);
   }
   HWY_INLINE void AskForLine(const void *x) const {
@@ -194,7 +198,8 @@ class NormsOfPairs {
   const int64_t next_lanes_;  // bytes from kLanes first elements to the next
   const int64_t soon_;
   const bool asks_near_;
-  const bool asks_in_turn_;
+  const bool asks_near_for_rows_;
+  const bool are_long_rows_;
   const bool past_caches_;
 };
 

@@ -85,7 +85,7 @@ HWY_INLINE Word LargestLessOne(const Word *x, int64_t n, int64_t step) {
     const Stages ahead = InStream<Word>(kNear);
     auto most = hn::Zero(d);
     for (; i + kLineOf<Word> <= n; i += kLineOf<Word>) {
-      if (ahead.far != 0) ask_ahead(x + i, kLineOf<Word>, ahead);
+      ask_ahead(x + i, kLineOf<Word>, ahead);
       for (int64_t k = i; k < i + kLineOf<Word>; k += lanes) {
         most = hn::Max(most, hn::Sub(hn::LoadU(d, x + k), one));
       }

@@ -5,7 +5,7 @@ namespace {
 
 bool is_intel() {
 #if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
-  __builtin_cpu_init();  // this may run before the runtime's own
+  __builtin_cpu_init();
   return __builtin_cpu_is("intel") != 0;
 #else
   return false;
@@ -14,6 +14,11 @@ bool is_intel() {
 
 }  // namespace
 
-const bool asking_pays = is_intel();
+std::atomic<Streams> streams{Streams::kUndecided};
+
+void decide_streams() {
+  Streams undecided = Streams::kUndecided;
+  streams.compare_exchange_strong(undecided, is_intel() ? Streams::kAskedFor : Streams::kLeft);
+}
 
 }  // namespace spk

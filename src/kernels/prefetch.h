@@ -9,6 +9,7 @@
 
 #include <hwy/base.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,16 +25,21 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
   __builtin_prefetch(static_cast<const std::byte *>(x) + ahead, 0, 3);
 }
 
-// Is asking near of use where registers are large? Known of Intel's processors; see ask_near-inl.h.
-extern const bool asking_pays;
+// Who brings streams to loops with large registers (ask_near-inl.h): the loops, which ask for them
+// near and read several at a time, or the processor alone. Results are the same.
+enum class Streams : uint8_t { kUndecided, kAskedFor, kLeft };
+extern std::atomic<Streams> streams;
+// By the maker of the processor, unless it is decided.
+void decide_streams();
 
-// How many bytes ahead either stage is. 0 asks for what is about to be read, which costs little.
+// How many bytes ahead either stage is; nothing is asked for if `far` is 0. 0 alone asks near for what
+// is about to be read, which costs little.
 struct Stages {
   int64_t far, near;
 };
 inline constexpr int64_t kNear = 1024;
 inline constexpr Stages kStream{kFar, kNear};
-inline constexpr Stages kNothingAhead{0, 0};  // for loops that know it
+inline constexpr Stages kNothingAhead{0, 0};
 
 // Those of what is read `soon` after: only a stream has both.
 constexpr Stages stages_of(int64_t soon) {
@@ -50,6 +56,7 @@ constexpr int64_t near_in_rows(int64_t bytes, int64_t step) {
 // Asks for what is ahead of some elements. Stages of the same length are one.
 template <class T>
 HWY_INLINE void ask_ahead(const T *x, int64_t elements, Stages stages) {
+  if (stages.far == 0) return;
   constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
   for (int64_t i = 0; i < elements; i += kLine) {
     if (stages.far != stages.near) prefetch_far(x + i, stages.far);

@@ -41,7 +41,7 @@ class RowsAhead {
     soon_ = args.row + (has_more ? next : in_next_box);
     bytes_ = has_more ? 0 : args.ahead;
     is_wanted_ = is_wanted && (has_more || args.ahead != 0);
-    are_streams_ = !is_wanted;
+    asks_near_ = !is_wanted && AsksNear();  // of streams
   }
   // `x` is where the blocks begin, `r` counts from the first row.
   HWY_INLINE void Ask(const std::byte *x, int64_t r) const {
@@ -49,14 +49,14 @@ class RowsAhead {
   }
   template <class T>
   HWY_INLINE void AskInRow(const T *x, int64_t elements) const {
-    if (are_streams_) AskInTurn(x, elements);
+    if (asks_near_ && sizeof(T) >= sizeof(float)) AskInTurn(x, elements);
   }
 
  private:
   const int64_t *soon_;
   int64_t bytes_;
   bool is_wanted_;
-  bool are_streams_;
+  bool asks_near_;
 };
 
 // Asks for no row that follows where rows are this long or longer, of which processors see eight in

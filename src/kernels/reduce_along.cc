@@ -109,9 +109,9 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
-  const Stages alone{prefetches ? ahead : 0, 0};
-  const Stages stream{prefetches ? ahead : kFar, kNearOf<Op>};
-  const Stages in_row = !is_stream ? alone : LeavesStreams<T>() ? kNothingAhead : stream;
+  const bool leaves_it = is_stream && LeavesStreams<T>();
+  const Stages asked_for{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearOf<Op> : 0};
+  const Stages in_row = leaves_it ? kNothingAhead : asked_for;
   // Rows too long to be asked for whole and too short for streams: while one is read, the same
   // places of the next are asked for.
   const bool asks_for_next = args.rows > 1 && !prefetches && !is_stream;
@@ -121,7 +121,7 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
     Lanes<Op> lanes;
     for (int64_t r = 0; r < args.rows; ++r) {
       const std::byte *row = x + i * args.inner.step + args.row[r];
-      if (prefetches && !kAsksItself) PrefetchRow(row + ahead, bytes);
+      if (prefetches && !kAsksItself && !leaves_it) PrefetchRow(row + ahead, bytes);
       const Stages next_row{RowOfNeighbours(args, r + 1, 0, args.rows) - args.row[r],
                             asks_near ? kNearInTurn : 0};
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with,
@@ -184,7 +184,8 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
                                     int64_t end, Lanes<Op> *lanes) {
   const int64_t step = args.inner.step;
   const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
-  const bool asks_near = step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
+  const bool asks_near =
+      AsksNearFor<T>() && step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     const bool asks = kAsksForRows<T> && row_bytes >= kLeastAskedByBlock;
     const int64_t rows_ahead = HWY_MIN(kRowsAhead, end - begin);
@@ -264,10 +265,10 @@ HWY_INLINE int64_t BytesAhead(const BlockRow &blocks, int64_t at, int64_t blocks
                    : next_box + (blocks_ahead - blocks.count) * blocks.step;
 }
 
-// Long rows that are read in turn are read so much at a time: what is asked for ahead, or a KiB.
+// Long rows that are read in turn are read so much at a time: what may be asked for ahead, or a KiB.
 // Longer pieces gain less.
 template <class T>
-inline constexpr int64_t kPieceOf = (kMayAskNear ? kNearInTurn : 1024) /
+inline constexpr int64_t kPieceOf = (kHasLargeRegisters ? kNearInTurn : 1024) /
                                     static_cast<int64_t>(sizeof(T));
 
 // Adds kN long rows, `bytes` and `apart` blocks from one to the next, piece by piece in turn.
@@ -340,8 +341,9 @@ HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail,
   return block;
 }
 
-// Memory gives more to several streams than to one, however far ahead that is asked for: rows are
-// read at several places of their box in turn, a little at each. Where they take long to compute
+// Memory gives more to several streams than to one, however far ahead that is asked for, except where
+// streams are left to the processor: rows are read at several places of their box in turn, a little at
+// each. Where they take long to compute
 // with (16-bit numbers, short rows of doubles whose sums are compensated) they are not: what comes
 // late costs more there. Measured with registers of four and of eight doubles, those of doubles that
 // are not summed with four only; smaller ones would have fewer places.
@@ -362,10 +364,12 @@ HWY_INLINE int64_t ReduceGroupsInTurn(const ReduceArgs &args, const Tail<Op> &ta
   constexpr int64_t kPlaces = 4;
   const int64_t at_place = args.inner.count / (kPlaces * kN) * kN;
   if (at_place * step < kLeastAtPlace) return 0;
+  const int64_t elements = kN * step / static_cast<int64_t>(sizeof(T));
+  const bool asks_near = AsksNearFor<T>();
   for (int64_t block = 0; block < at_place; block += kN) {
     for (int64_t at = block; at < kPlaces * at_place; at += at_place) {
       const std::byte *group = x + at * step;
-      AskInTurn(reinterpret_cast<const T *>(group), kN * step / static_cast<int64_t>(sizeof(T)));
+      if (asks_near) AskInTurn(reinterpret_cast<const T *>(group), elements);
       const auto results =
           ReduceGroup<kRow, Op, T>(args, tail, group, step, first + at, 1, kNothingAhead);
       StoreResults(args, results, first + at, kN);
@@ -392,7 +396,7 @@ HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail
   return kN * at_place;
 }
 
-// Either of them. Returns how many.
+// The same of short rows of any kind.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceInTurn(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                 int64_t step, int64_t first) {
@@ -411,7 +415,7 @@ HWY_INLINE int64_t ReduceInOrder(const ReduceArgs &args, const Tail<Op> &tail, c
   const Stages ahead = InStream<T>(kNearOf<Op>);
   for (; block + kN <= args.inner.count; block += kN) {
     const std::byte *group = x + block * step;
-    if (kRow != RowKind::kWhole && ahead.far != 0) ask_ahead(group, kN * step, ahead);
+    if (kRow != RowKind::kWhole) ask_ahead(group, kN * step, ahead);
     const auto results = ReduceGroup<kRow, Op, T>(args, tail, group, step, first + block, 1, ahead);
     StoreResults(args, results, first + block, kN);
   }

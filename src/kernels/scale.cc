@@ -114,7 +114,7 @@ using PickedProduct = std::conditional_t<kPicksFloats<P, T>, FloatProduct<DN>, P
 
 // Rows of up to so many elements have their factors picked. Of those of 16, groups that share their
 // factors are then read in turn, which gains with large registers only.
-inline constexpr int64_t kMostInPickedRow = kN == 8 ? kMostPicked : kMostPicked - 1;
+inline constexpr int64_t kMostInPickedRow = kHasLargeRegisters ? kMostPicked : kMostPicked - 1;
 
 // A register of factors. Returns whether what is loaded stands for them.
 template <class P, class T, class F>
@@ -148,11 +148,11 @@ HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
 }
 
 // Asks for what is read `soon` after some elements; and if what follows in memory is read next
-// (`read_on`), near for that and for the factors that follow.
+// (`asks_near`), near for that and for the factors that follow.
 template <int64_t kCount, class P, class T>
-HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool read_on) {
+HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool asks_near) {
   prefetch_far(x, soon);
-  if (!AsksNear() || !read_on) return;
+  if (!kHasLargeRegisters || !asks_near) return;
   prefetch_near(x, kNear);
   if (soon == kFar) ask_ahead(factor, kCount, kStream);
 }
@@ -161,9 +161,9 @@ HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bo
 // they are done.
 template <int64_t kCount, class P, class T>
 HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_t soon,
-                               bool read_on) {
+                               bool asks_near) {
   const typename P::Tag d;
-  AskForBoth<kCount, P>(x, factor, soon, read_on);
+  AskForBoth<kCount, P>(x, factor, soon, asks_near);
   if (HWY_UNLIKELY(HasNaN<kCount>(x))) return false;
   constexpr int64_t kTogether = kInFloats<kCount, P, T> ? kNarrow : kFactors<P>;
   for (int64_t i = 0; i < kCount; i += kTogether) {
@@ -181,10 +181,10 @@ HWY_INLINE bool ScaleRegisters(const T *x, T *y, const Factor<P> *factor, int64_
 // must keep; returns how far it came, which is up to the first NaN or the tail.
 template <class T, class P>
 HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> *factor,
-                                   int64_t soon, bool read_on) {
+                                   int64_t soon, bool asks_near) {
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon, read_on)) break;
+    if (!ScaleRegisters<kLineOf<T>, P>(x + i, y + i, factor + i, soon, asks_near)) break;
   }
   for (; i + kFactors<P> <= n; i += kFactors<P>) {
     if (!ScaleRegisters<kFactors<P>, P>(x + i, y + i, factor + i, soon, false)) break;
@@ -192,19 +192,19 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> 
   return i;
 }
 
-// A factor for each element of the row. `read_on`: what follows both in memory is read next.
+// A factor for each element of the row. `asks_near`: what follows both in memory is read next.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
                               const Factor<P> *factor, int64_t factor_step, int64_t soon,
-                              bool read_on) {
+                              bool asks_near) {
   const bool contiguous = x_step == 1 && y_step == 1 && factor_step == 1;
-  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon, read_on) : 0;
+  int64_t i = contiguous ? ScaleContiguous<T, P>(x, y, n, factor, soon, asks_near) : 0;
   while (i < n) {
     ScaleSome<T, P>(x + i * x_step, x_step, y + i * y_step, y_step, HWY_MIN(n - i, kFactors<P>),
                     factor + i * factor_step, factor_step);
     i += kFactors<P>;
     if (contiguous && i < n) {
-      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon, read_on);
+      i += ScaleContiguous<T, P>(x + i, y + i, n - i, factor + i, soon, asks_near);
     }
   }
 }
@@ -248,7 +248,8 @@ class PickedRows {
                            const Factor<P> *factor) const {
     constexpr auto kRegister = kRows * static_cast<int64_t>(sizeof(T));
     const Tag d;
-    const bool asks_near = IsReadNext(args.rows * n_ * static_cast<int64_t>(sizeof(T)), args.soon);
+    const bool asks_near =
+        AsksNearFor<T>() && IsReadNext(args.rows * n_ * static_cast<int64_t>(sizeof(T)), args.soon);
     int64_t row = 0;
     for (; row + kRows <= args.rows; row += kRows, x += kRegister * n_, y += kRegister * n_) {
       hn::Vec<Tag> factors;
@@ -352,9 +353,9 @@ HWY_NOINLINE void ScaleGroupsOfPickedRows(const ScaleArgs &given) {
 template <int64_t kCount, class T, class P>
 HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
   const int64_t soon = args.soon;
-  const bool read_on = AsksNearFor<T>() && soon == kFar;  // a stream, and so are its factors
+  const bool asks_near = AsksNearFor<T>() && soon == kFar;  // a stream, and so are its factors
   ForEachRow<T, Factor<P>>(args, [=](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
-    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, read_on)))) return;
+    if (HWY_LIKELY((ScaleRegisters<kCount, P>(x, y, factor, soon, asks_near)))) return;
     for (int64_t i = 0; i < kCount; i += kFactors<P>) {
       ScaleSome<T, P>(x + i, 1, y + i, 1, kFactors<P>, factor + i, 1);
     }
@@ -364,11 +365,11 @@ HWY_NOINLINE void ScaleRowsOfRegisters(const ScaleArgs &args) {
 #if HWY_MAX_BYTES >= 64
 // Two rows of kLanes elements that share their factors.
 template <class T>
-HWY_INLINE void ScaleTwinRows(const T *x, T *y, const float *factor, int64_t soon, bool read_on) {
+HWY_INLINE void ScaleTwinRows(const T *x, T *y, const float *factor, int64_t soon, bool asks_near) {
   using P = FloatProduct<DN>;
   static_assert(kNarrow == 2 * kLanes);
   const DN d;
-  AskForBoth<kLanes, P>(x, factor, soon, read_on);
+  AskForBoth<kLanes, P>(x, factor, soon, asks_near);
   const auto once = hn::LoadU(hn::Half<DN>(), factor);
   const VN twice = hn::Combine(d, once, once);
   if (HWY_LIKELY(!HasNaN<kNarrow>(x))) return StoreProduct<P>(LoadFor<P>(x), twice, y);
@@ -381,10 +382,10 @@ HWY_INLINE void ScaleTwinRows(const T *x, T *y, const float *factor, int64_t soo
 template <class T>
 HWY_NOINLINE bool ScaleTwins(const ScaleArgs &args) {
   if (!AreTwins<T>(args)) return false;
-  const bool read_on = AsksNearFor<T>() && args.soon == kFar;  // as above
+  const bool asks_near = AsksNearFor<T>() && args.soon == kFar;  // as above
   ForEachRow<T, float>(AsTwins(args),
-                       [soon = args.soon, read_on](const T *x, T *y, const float *factor)
-                           HWY_ATTR { ScaleTwinRows(x, y, factor, soon, read_on); });
+                       [soon = args.soon, asks_near](const T *x, T *y, const float *factor)
+                           HWY_ATTR { ScaleTwinRows(x, y, factor, soon, asks_near); });
   return true;
 }
 #else
@@ -396,7 +397,8 @@ HWY_INLINE bool ScaleTwins(const ScaleArgs &) {
 
 template <class T, class P>
 HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
-  const bool read_on = IsReadNext(args.n * static_cast<int64_t>(sizeof(T)), args.soon);
+  const bool asks_near =
+      AsksNear() && IsReadNext(args.n * static_cast<int64_t>(sizeof(T)), args.soon);
   if constexpr (!kForShortRows<P, T>) {
     if (FollowEachOther<T>(args)) {
       constexpr auto kRows = PickedRows<P, T>::kRows;
@@ -423,8 +425,8 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
         if (args.n == kLanes) return ScaleRowsOfRegisters<kLanes, T, P>(args);
       }
       return ForEachRow<T, Factor<P>>(
-          args, [n = args.n, soon = args.soon, read_on](const T *x, T *y, const Factor<P> *factor)
-                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon, read_on); });
+          args, [n = args.n, soon = args.soon, asks_near](const T *x, T *y, const Factor<P> *factor)
+                    HWY_ATTR { ScaleElements<T, P>(x, 1, y, 1, n, factor, 1, soon, asks_near); });
     case Rows::kAny:
       return ForEachRow<T, Factor<P>>(
           args, [&](const T *x, T *y, const Factor<P> *factor) HWY_ATTR {
@@ -438,12 +440,14 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   }
 }
 
-// Streams that are left to the processor are not asked for; long rows that share the factors of
-// their elements are, because those fill the first cache.
+// Asks for nothing ahead in streams that are left to the processor. Not where several long rows have
+// a factor for each element, and the same ones: factors are read from the first cache again and
+// again, and the rows gain by asking.
 template <class T>
 HWY_INLINE ScaleArgs WithoutStreams(ScaleArgs args) {
-  const bool shares_many = args.n >= kLongRow && args.factor_step == 1 && args.factor_row == 0;
-  if (LeavesStreams<T>() && args.soon == kFar && !(shares_many && args.rows > 1)) args.soon = 0;
+  const bool same_factors = args.rows > 1 && args.factor_step == 1 && args.factor_row == 0;
+  const bool gains = same_factors && args.n >= kLongRow;
+  if (LeavesStreams<T>() && args.soon == kFar && !gains) args.soon = 0;
   return args;
 }
 

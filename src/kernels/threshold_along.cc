@@ -55,7 +55,7 @@ class BlocksAlong {
   BlocksAlong(const ThresholdArgs &args, const Op &op)
       : n_(args.blocks.n),
         to_y_(args.to_y),
-        soon_(args.blocks.soon),
+        ahead_(StagesAhead(args.blocks.soon)),
         tail_(args.blocks.n),
         op_(op) {
     SetPicks(DV(), n(), n(), pick_);
@@ -125,7 +125,7 @@ class BlocksAlong {
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
-    ask_ahead(x, Group(), StagesAhead(soon_));
+    ask_ahead(x, Group(), ahead_);
     return SumOf(op_, x);
   }
   HWY_INLINE V SumOf(const Soft &, const T *x) const { return Squares(x); }
@@ -251,7 +251,7 @@ class BlocksAlong {
   PairPicks pairs_[kInFloats ? kMostAlong / 2 : 1];
   int64_t n_;
   int64_t to_y_;
-  int64_t soon_;
+  Stages ahead_;
   Tail<SumSquares> tail_;
   const Op op_;
 };

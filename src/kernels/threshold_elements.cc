@@ -237,8 +237,8 @@ int64_t DropElements(const ElementArgs &args) {
 // Asks for what follows a line in a stream. One stage is enough for so short a loop, which runs
 // ahead of itself, unless it waits for the second.
 template <class T>
-HWY_INLINE void AskForLine(const T *line) {
-  if (AsksNear()) {
+HWY_INLINE void AskForLine(const T *line, bool asks_near) {
+  if (asks_near) {
     ask_ahead(line, 1, kStream);
   } else {
     prefetch_far(line, kNear);
@@ -260,10 +260,11 @@ int64_t DropAlike(const ElementArgs &args) {
     dropped += static_cast<int64_t>(hn::CountTrue(d, below));
     hn::StoreU(hn::IfThenZeroElse(below, w), d, y + i);
   };
+  const bool asks_near = AsksNear();
   int64_t i = 0;
   for (; i + kLineOf<T> <= args.n; i += kLineOf<T>) {
-    AskForLine(x + i);
-    if (threshold.step != 0) AskForLine(threshold.at(i));
+    AskForLine(x + i, asks_near);
+    if (threshold.step != 0) AskForLine(threshold.at(i), asks_near);
     for (int64_t k = i; k < i + kLineOf<T>; k += lanes) drop(k);
   }
   for (; i + lanes <= args.n; i += lanes) drop(i);

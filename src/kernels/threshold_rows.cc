@@ -79,7 +79,7 @@ class RowsInTurn {
  private:
   using Sum = typename Verdicts<Op, T>::Sum;
 
-  // Thresholds that compute little leave streams to the processor.
+  // Hard thresholds compute little.
   HWY_INLINE Stages AheadOf(const ReduceArgs &blocks) const {
     const int64_t bytes = n_ * static_cast<int64_t>(sizeof(T));
     const bool leaves = std::is_same_v<Op, Hard> && LeavesStreams<T>() && bytes == step_;

@@ -491,7 +491,8 @@ std::vector<Case> limit_cases() {
       limit("squares", "in doubles, convolution", convolutions, computing_in_doubles<false>));
   cases.push_back(limit("squares, then products", "in doubles, convolution", convolutions,
                         computing_in_doubles<true>));
-  add_arithmetic("reading h, then two steps and a write", "conditioned", computing_conditioned);
+  add_arithmetic("reading h, then two steps and a write", "in floats and doubles",
+                 computing_conditioned);
   const auto add_tiles = [&](const char *layout, MakeTrial read, MakeTrial sweep) {
     cases.push_back(limit("reading, tile by tile", layout, matrices, read));
     cases.push_back(limit("reading, then x *= a, by tiles", layout, matrices, sweep));

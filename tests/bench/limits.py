@@ -63,6 +63,8 @@ IN_TWO_PASSES = {
     "conv input channels": ("all squares, then all products", "in doubles, convolution"),
     "coupled neurons": ("all squares, then all products", "in doubles"),
 }
+# Blocks of several elements; of one, there is nothing to solve.
+CONDITIONED = ("reading h, then two steps and a write", "in floats and doubles")
 
 
 def memory_limit(row: Row) -> Optional[Limit]:
@@ -77,9 +79,6 @@ def memory_limit(row: Row) -> Optional[Limit]:
     if word == "apply_multiplier":
         return MULTIPLIERS.get(row.layout)
     return ACROSS.get(row.operation) if row.layout == "strided axis" else None
-
-
-CONDITIONED = ("reading h, then two steps and a write", "conditioned")
 
 
 def loop_with_arithmetic(row: Row) -> str:

@@ -184,9 +184,11 @@ void copy_streaming(void *to, const void *from, int64_t bytes) {
 
 namespace {
 
-// Does the library leave streams to the processor (src/kernels/ask_near-inl.h)?
+// Does the processor bring streams best by itself (src/kernels/ask_near-inl.h)? Where it does, some
+// kernels of the library ask for them and some do not; the loops here, which compute little, never.
 bool leaves_streams() {
-#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 64
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 64 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
+  __builtin_cpu_init();
   return __builtin_cpu_is("intel") == 0;
 #else
   return false;
@@ -194,8 +196,8 @@ bool leaves_streams() {
 }
 const bool asks_for_streams = !leaves_streams();
 
-// As the library does where it asks (src/kernels/prefetch.h): far ahead into the second level of
-// cache, then into the first. Inlined always, as there.
+// As the library does (src/kernels/prefetch.h): far ahead into the second level of cache, then into
+// the first. Inlined always, as there.
 HWY_INLINE void ask_ahead(const void *x, int64_t bytes) {
   if (!asks_for_streams) return;
   constexpr int64_t kFar = 4608;
@@ -383,7 +385,8 @@ void scale_in_doubles(float *x, int64_t count, double factor) {
 
 namespace {
 
-constexpr int64_t kConditionedPiece = 2048;  // elements of both, and shares, in the nearest caches
+// So many elements of w and h, and their shares, stay in the nearest caches.
+constexpr int64_t kConditionedPiece = 2048;
 
 // The sums over w and h that a start is made of: w^2, c^2, c^2 h and c^2 h^2 for c = h w.
 template <class DT>

@@ -593,69 +593,117 @@ static void bad_conditioners_are_refused_wherever_they_are(void **state) {
   spk_block_release(block);
 }
 
-/* A matrix in its buffer, and its blocks. */
-typedef struct Matrix {
+/* A view, its blocks, and how far from an element something lies that it does not reach, or 0. */
+typedef struct Layout {
   const char *view;
-  int64_t rows, cols, row_step, col_step, offset;
-  int64_t block[2];
-} Matrix;
+  int64_t block[3];
+  int64_t gap;
+} Layout;
 
-/* Sets one conditioner to -1: if the matrix reaches it, its block is named; else nobody sees it. */
-static void check_one_bad(const Matrix *m, spk_block *block, double *h, float *x, int64_t room,
-                          int64_t row, int64_t col, bool is_reached) {
+/* The status of a call whose conditioners are all 1, but that at `at` -1. */
+static spk_status status_with_bad(spk_block *block, double *h, float *x, int64_t count,
+                                  int64_t at) {
   float thresholds[] = {1};
-  const int64_t at = m->offset + row * m->row_step + col * m->col_step;
-  const spk_buffer metric = {h, room, SPK_F64, SPK_LAYOUT_VIEW, NULL};
-  const spk_buffer weights = {x, room, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer metric = {h, count, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer weights = {x, count, SPK_F32, SPK_LAYOUT_VIEW, NULL};
   const spk_soft_options options = options_in(&metric, 0, 64);
   h[at] = -1;
   const spk_status status =
       spk_block_soft_threshold(NULL, block, &weights, NULL, 1, &F32(thresholds), &options, NULL);
   h[at] = 1;
-  if (!is_reached) {
-    assert_int_equal(status, SPK_OK);
-    return;
-  }
+  return status;
+}
+
+static void check_refusal(const int64_t *index, const int64_t *block, int32_t ndim) {
   char message[SPK_MESSAGE_SIZE], expected[100];
-  assert_int_equal(status, SPK_INVALID_ARGUMENT);
+  int length = snprintf(expected, sizeof expected, "conditioners[0]: got -1 in block (");
+  for (int32_t d = 0; d < ndim; ++d) {
+    length += snprintf(expected + length, sizeof expected - (size_t)length, "%d%s",
+                       (int)(index[d] / block[d]), d + 1 < ndim ? "," : ")");
+  }
   spk_last_error_copy(message, sizeof message, NULL);
-  snprintf(expected, sizeof expected, "conditioners[0]: got -1 in block (%d,%d)",
-           (int)(row / m->block[0]), (int)(col / m->block[1]));
   assert_non_null(strstr(message, expected));
 }
 
-/* They are checked in the order of memory, whatever the blocks are; what lies between rows is not. */
+/* They are checked in the order of memory, whatever the blocks are; what lies between is not. */
 static void bad_conditioners_are_refused_in_any_layout(void **state) {
   (void)state;
   enum { kMost = 400 * 200 };
   static double h[kMost];
   static float x[kMost];
-  const Matrix matrices[] = {
-      {"(32,24)", 32, 24, 24, 1, 0, {16, 8}},
-      {"(32,24):(28,1)", 32, 24, 28, 1, 0, {8, 8}},          /* rows with gaps */
-      {"(24,32):(1,24)", 24, 32, 1, 24, 0, {4, 16}},         /* column-major */
-      {"(15,9):(18,2)", 15, 9, 18, 2, 0, {5, 3}},            /* every other element */
-      {"(12,10):(-10,1)+110", 12, 10, -10, 1, 110, {3, 10}}, /* the last row first */
-      {"(400,190):(200,1)", 400, 190, 200, 1, 0, {16, 19}},  /* pieces of several threads */
-      {"(400,190):(200,1)", 400, 190, 200, 1, 0, {400, 190}},
+  const Layout layouts[] = {
+      {"(32,24)", {16, 8}, 0},
+      {"(32,24):(28,1)", {8, 8}, 0},
+      {"(24,32):(1,24)", {4, 16}, 0},
+      {"(15,9):(18,2)", {5, 3}, 1},
+      {"(12,10):(-10,1)+110", {3, 10}, 0},
+      {"(12,10):(-10,-1)+119", {3, 2}, 0},
+      {"(4,6,5):(80,12,2)", {2, 3, 5}, 1},
+      {"(5,4,6):(1,50,7)", {1, 4, 2}, 45},
+      {"(20000)", {16}, 0}, /* more elements in a row than in a piece */
+      {"(20000):(2)", {4}, 1},
+      {"(400,190):(200,1)", {16, 19}, 190},
+      {"(400,190):(200,1)", {400, 190}, 190},
   };
   for (int64_t i = 0; i < kMost; ++i) h[i] = 1;
-  for (int64_t i = 0; i < COUNT(matrices); ++i) {
-    const Matrix *m = &matrices[i];
-    spk_block *block = blocks_of(SPK_F32, m->view, 2, m->block);
-    /* Some of many, the corners among them. */
-    const int64_t row_stride = m->rows > 32 ? 57 : 1;
-    const int64_t col_stride = m->cols > 32 ? 27 : 1;
-    for (int64_t row = 0; row < m->rows; row += row_stride) {
-      for (int64_t col = 0; col < m->cols; col += col_stride) {
-        check_one_bad(m, block, h, x, kMost, row, col, true);
+  for (int64_t l = 0; l < COUNT(layouts); ++l) {
+    spk_view *view = view_of(SPK_F32, layouts[l].view);
+    const int32_t ndim = spk_view_ndim(view);
+    const int64_t numel = spk_view_numel(view);
+    spk_block *block = NULL;
+    assert_ok(spk_block_create(view, ndim, layouts[l].block, NULL, &block));
+    /* Of many elements some. */
+    const int64_t stride = numel > 1000 ? 97 : 1;
+    for (int64_t i = 0; i < numel; i += stride) {
+      int64_t index[3] = {0};
+      int64_t rest = i;
+      for (int32_t d = ndim - 1; d >= 0; --d) {
+        index[d] = rest % spk_view_shape(view)[d];
+        rest /= spk_view_shape(view)[d];
       }
-      const bool has_gap = m->row_step > m->cols && m->col_step == 1 && row + 1 < m->rows;
-      if (has_gap) check_one_bad(m, block, h, x, kMost, row, m->cols, false);
+      int64_t at = 0;
+      assert_ok(spk_view_linear_offset(view, index, 1, &at));
+      assert_int_equal(status_with_bad(block, h, x, kMost, at), SPK_INVALID_ARGUMENT);
+      check_refusal(index, layouts[l].block, ndim);
+      const bool has_gap = layouts[l].gap != 0 && index[ndim - 1] == 0;
+      if (has_gap) {
+        assert_int_equal(status_with_bad(block, h, x, kMost, at + layouts[l].gap), SPK_OK);
+      }
     }
-    check_one_bad(m, block, h, x, kMost, m->rows - 1, m->cols - 1, true);
     spk_block_release(block);
+    spk_view_release(view);
   }
+}
+
+/* Of a coupling, all leaves are checked, piece by piece. */
+static void bad_conditioners_of_coupled_leaves_are_refused(void **state) {
+  (void)state;
+  enum { kCount = 20000, kBlock = 16 };
+  static double h[2][kCount];
+  static float x[2][kCount];
+  float thresholds[] = {1};
+  for (int64_t i = 0; i < kCount; ++i) h[0][i] = h[1][i] = 1;
+  spk_block *leaf = blocks_of(SPK_F32, "(20000)", DIMS(kBlock));
+  spk_block *coupled = NULL;
+  assert_ok(spk_block_couple((spk_block *[]){leaf, leaf}, 2, NULL, NULL, &coupled));
+  const spk_buffer metrics[] = {F64(h[0]), F64(h[1])};
+  const spk_buffer weights[] = {F32(x[0]), F32(x[1])};
+  const spk_soft_options options = options_in(metrics, 0, 64);
+  for (int64_t l = 0; l < 2; ++l) {
+    for (int64_t at = 0; at < kCount; at += 97) {
+      char message[100];
+      snprintf(message, sizeof message,
+               "conditioners[%d]: got -1 in block (%d), expected numbers > 0 and finite", (int)l,
+               (int)(at / kBlock));
+      h[l][at] = -1;
+      assert_fails(SPK_INVALID_ARGUMENT, message,
+                   spk_block_soft_threshold(NULL, coupled, weights, NULL, 2, &F32(thresholds),
+                                            &options, NULL));
+      h[l][at] = 1;
+    }
+  }
+  spk_block_release(coupled);
+  spk_block_release(leaf);
 }
 
 /* The least and the largest that are allowed. */
@@ -692,6 +740,7 @@ int main(void) {
       TEST(products_next_to_the_threshold_are_told_apart),
       TEST(bad_conditioners_are_refused_wherever_they_are),
       TEST(bad_conditioners_are_refused_in_any_layout),
+      TEST(bad_conditioners_of_coupled_leaves_are_refused),
       TEST(conditioners_at_the_ends_of_the_range_are_accepted),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));

@@ -1,5 +1,6 @@
 // Linked to a unit test, restricts the library to the instruction set that the environment variable
-// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or the build lacks it.
+// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or the build lacks it. TEST_STREAMS tells
+// whether streams are "asked for" or "left" to the processor, whichever it is.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 #include <sparsekit/sparsekit.h>
@@ -7,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "kernels/prefetch.h"
 
 namespace {
 
@@ -25,6 +28,10 @@ const bool chosen = [] {
   if (target == 0) {
     std::fprintf(stderr, "no instruction set %s here\n", name ? name : "(unnamed)");
     std::exit(77);
+  }
+  if (const char *streams = std::getenv("TEST_STREAMS")) {
+    const bool left = std::strcmp(streams, "left") == 0;
+    spk::streams = left ? spk::Streams::kLeft : spk::Streams::kAskedFor;
   }
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().DeInit();
