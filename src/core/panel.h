@@ -36,8 +36,8 @@ void scatter_panel(const Kernels &kernels, const Grid &grid, const Rect &rect,
 const std::byte *panel_of_read(const Grid &grid, const Rect &rect, const PanelLayout &layout);
 std::byte *panel_of_written(const Grid &grid, const Rect &rect, const PanelLayout &layout);
 
-// Operand 0 are the elements that are read of a box of blocks, as they lie in memory; at least two
-// dimensions.
+// The elements that are read of a box of so many blocks, as they lie in memory: operand 0 of a nest of
+// at least two dimensions.
 Nest memory_nest(const GridLeaf &leaf, const Extents &blocks);
 
 // Rows that the box `ahead` bytes after this one begins with, of the first leaf; nothing where they

@@ -32,8 +32,8 @@ extern std::atomic<Streams> streams;
 // By the maker of the processor, unless it is decided.
 void decide_streams();
 
-// How many bytes ahead either stage is; nothing is asked for if `far` is 0. 0 alone asks near for what
-// is about to be read, which costs little.
+// How many bytes ahead either stage is. Without a far one nothing is asked for; a near one of 0 asks
+// for what is about to be read, which costs little.
 struct Stages {
   int64_t far, near;
 };

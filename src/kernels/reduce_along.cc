@@ -342,11 +342,11 @@ HWY_INLINE int64_t ReduceRowsApart(const ReduceArgs &args, const Tail<Op> &tail,
 }
 
 // Memory gives more to several streams than to one, however far ahead that is asked for, except where
-// streams are left to the processor: rows are read at several places of their box in turn, a little at
-// each. Where they take long to compute
-// with (16-bit numbers, short rows of doubles whose sums are compensated) they are not: what comes
-// late costs more there. Measured with registers of four and of eight doubles, those of doubles that
-// are not summed with four only; smaller ones would have fewer places.
+// streams are left to the processor: rows are read at several places of their box in turn, a little
+// at each. Where they take long to compute with (16-bit numbers, short rows of doubles whose sums are
+// compensated) they are not: what comes late costs more there. Measured with registers of four and of
+// eight doubles, those of doubles that are not summed with four only; smaller ones would have fewer
+// places.
 template <class T, class Op>
 inline constexpr bool kShortInTurn = sizeof(T) >= sizeof(float) && !Op::kCompensated;
 template <class T>
@@ -396,7 +396,7 @@ HWY_INLINE int64_t ReduceRowsInTurn(const ReduceArgs &args, const Tail<Op> &tail
   return kN * at_place;
 }
 
-// The same of short rows of any kind.
+// Either, as the kind of the short rows wants it. Returns how many.
 template <RowKind kRow, class Op, class T>
 HWY_INLINE int64_t ReduceInTurn(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
                                 int64_t step, int64_t first) {

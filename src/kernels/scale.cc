@@ -147,8 +147,8 @@ HWY_INLINE bool ScaleInFloats(const T *x, T *y, const double *factor) {
          Narrow<T>::StoreTold(ProductInFloats(x, factors), y);
 }
 
-// Asks for what is read `soon` after some elements; and if what follows in memory is read next
-// (`asks_near`), near for that and for the factors that follow.
+// Asks for what is read `soon` after some elements; and, if `asks_near`, near for what follows in
+// memory and for the factors that follow.
 template <int64_t kCount, class P, class T>
 HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bool asks_near) {
   prefetch_far(x, soon);
@@ -192,7 +192,8 @@ HWY_INLINE int64_t ScaleContiguous(const T *x, T *y, int64_t n, const Factor<P> 
   return i;
 }
 
-// A factor for each element of the row. `asks_near`: what follows both in memory is read next.
+// A factor for each element of the row. `asks_near`: for what follows both in memory, as it is read
+// next.
 template <class T, class P>
 HWY_INLINE void ScaleElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
                               const Factor<P> *factor, int64_t factor_step, int64_t soon,

@@ -7,6 +7,8 @@
 // foreach_target first
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"

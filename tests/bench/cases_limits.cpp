@@ -306,8 +306,8 @@ Trial computing_in_two_passes(const Setting &setting, int64_t numel) {
   });
 }
 
-// As conditioned soft thresholds do, whose conditioners are checked before anything is written; but for
-// what is done once a block: where that starts, how far a step goes, and when it is enough.
+// As conditioned soft thresholds do, whose conditioners are checked before anything is written; but
+// for what is done once a block: where that starts, how far a step goes, and when it is enough.
 Trial computing_conditioned(const Setting &setting, int64_t numel) {
   if (setting.pool.dtype().code != SPK_F32) throw Skip("other dtypes take other steps");
   require_whole_grains(numel);
@@ -347,8 +347,8 @@ Trial reading_and_writing_part(const Setting &setting, int64_t numel) {
 }
 
 // As tiles are visited, and coupled leaves, every other one of which is transposed; but asking for
-// nothing ahead. Calls fn(tile, bytes between its rows) for the tiles that blocks have in all leaves: `first` for each
-// of them, then `second`.
+// nothing ahead. Calls fn(tile, bytes between its rows) for the tiles that blocks have in all leaves:
+// `first` for each of them, then `second`.
 constexpr int64_t kTileSide = 64;
 template <int64_t kLeaves, typename First, typename Second>
 Trial visiting_tiles(const Setting &setting, int64_t numel, double times, First first,

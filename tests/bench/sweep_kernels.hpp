@@ -52,10 +52,10 @@ double sum_squares_in_doubles(const double *x, int64_t count);
 void scale_in_doubles(float *x, int64_t count, double factor);
 void scale_in_doubles(double *x, int64_t count, double factor);
 
-// What conditioned soft thresholds of floats compute at least (src/kernels/conditioned_panel.cc), as if
-// `w` and `h` were one block: the sums that a start is made of, and those of a step, in floats; those
-// of a step in doubles, which keeps the shares nu h / (1 + nu h); and results made of these. A piece at
-// a time, which stays in caches. `count` is a multiple of 64, both are aligned to a line.
+// What conditioned soft thresholds of floats compute at least (src/kernels/conditioned_panel.cc), as
+// if `w` and `h` were one block: the sums that a start is made of, and those of a step, in floats;
+// those of a step in doubles, which keeps the shares nu h / (1 + nu h); and results made of these. A
+// piece at a time, which stays in caches. `count` is a multiple of 64, both are aligned to a line.
 double conditioned_steps(float *w, const float *h, int64_t count);
 
 // Reads all of `data`, asked for in the same way, and writes one of kPer, past the caches or not. Both
