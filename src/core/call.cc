@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <exception>
 
 #include "base/error.h"
@@ -41,10 +42,11 @@ struct Loop {
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};
 
-  void share_out(int64_t begin, int64_t end) {
+  void share_out(int64_t begin, int64_t end, int64_t unit) {
+    const int64_t units = (end - begin) / unit;
     for (int64_t s = 0; s < shares; ++s) {
-      const int64_t first = begin + (end - begin) * s / shares;
-      const int64_t beyond = begin + (end - begin) * (s + 1) / shares;
+      const int64_t first = begin + units * s / shares * unit;
+      const int64_t beyond = begin + units * (s + 1) / shares * unit;
       share[static_cast<size_t>(s)].next.store(first, std::memory_order_relaxed);
       share[static_cast<size_t>(s)].end = beyond;
       share[static_cast<size_t>(s)].mirror = first + beyond - 1;
@@ -163,36 +165,35 @@ int32_t Call::threads() const {
   return std::max(1, std::min(context_.threads, limit));
 }
 
-void Call::run(const Indices &all, int64_t group, void *body, Task task) {
-  if (is_part_ || !context_.progress) return run_range(all, body, task);
+void Call::run(int64_t count, const LoopCuts &cuts, void *body, Task task) {
+  assert(count % cuts.group == 0 && cuts.group % cuts.unit == 0);
+  if (is_part_ || !context_.progress) return run_range({0, count}, cuts, body, task);
   // Progress is reported, and cancellation heard, on this thread between batches.
-  const int64_t batch = group * std::max<int64_t>(1, 16 * int64_t{context_.threads} / group);
-  const int64_t count = all.end;
+  const int64_t batch =
+      cuts.group * std::max<int64_t>(1, 16 * int64_t{context_.threads} / cuts.group);
   for (int64_t done = 0; done < count; done += batch) {
     report_progress(done, count);
     const int64_t next = std::min(done + batch, count);
-    if (all.direction == Direction::kForwards) {
-      run_range({done, next, all.direction}, body, task);
-    } else {
-      run_range({count - next, count - done, all.direction}, body, task);
-    }
+    const bool forwards = cuts.direction == Direction::kForwards;
+    run_range(forwards ? Indices{done, next} : Indices{count - next, count - done}, cuts, body,
+              task);
   }
   ++loop_;
 }
 
 // On this thread.
-void Call::run_alone(const Indices &range, void *body, Task task) {
+void Call::run_alone(const Indices &range, Direction direction, void *body, Task task) {
   const int64_t mirror = range.begin + range.end - 1;
   for (int64_t index = range.begin; index < range.end; ++index) {
     const Scratch::Frame frame(*scratch_);
-    task(body, *scratch_, in_direction(range.direction, index, mirror));
+    task(body, *scratch_, in_direction(direction, index, mirror));
   }
 }
 
-void Call::run_range(const Indices &range, void *body, Task task) {
+void Call::run_range(const Indices &range, const LoopCuts &cuts, void *body, Task task) {
   const int64_t count = range.end - range.begin;
   const int64_t lanes = count > 1 ? std::min<int64_t>(threads(), count) : 1;
-  if (lanes == 1) return run_alone(range, body, task);
+  if (lanes == 1) return run_alone(range, cuts.direction, body, task);
   // Neighbours are near in memory: a lane that takes several reads longer runs. Few enough are
   // taken for the lanes to end together.
   constexpr int64_t kBatch = 16;
@@ -203,9 +204,9 @@ void Call::run_range(const Indices &range, void *body, Task task) {
             .task = task,
             .batch = batch,
             .shares = std::min(lanes, Loop::kMostShares),
-            .direction = range.direction,
+            .direction = cuts.direction,
             .caller = thread_number()};
-  loop.share_out(range.begin, range.end);
+  loop.share_out(range.begin, range.end, cuts.unit);
   int32_t refusal = 0;
   try {
     const HostMode mode;

@@ -17,6 +17,14 @@ namespace spk {
 // last one begins with what that one has left in the caches.
 enum class Direction { kForwards, kBackwards };
 
+// How a loop's indices are cut, besides one by one.
+struct LoopCuts {
+  int64_t group = 1;  // so many consecutive ones, of which the count is a multiple, are all done or
+                      // all left if the call is cancelled
+  int64_t unit = 1;   // divides a group: parts of threads begin at multiples of it
+  Direction direction = Direction::kForwards;
+};
+
 class Call {
  public:
   // NULL is the process default. Refuses a context that one of its own callbacks is using.
@@ -42,13 +50,11 @@ class Call {
 
   // Calls fn(Scratch &, index) for each index in [0, count), in parallel; each call has an empty
   // frame of its thread's scratch. A thread begins with the same part of the indices of every loop,
-  // and then helps others. Indices are cancelled in groups: `group` consecutive ones, of which
-  // `count` is a multiple, are all done or all left.
+  // and then helps others.
   template <typename Fn>
-  void for_each(int64_t count, Fn &&fn, int64_t group = 1,
-                Direction direction = Direction::kForwards) {
+  void for_each(int64_t count, Fn &&fn, const LoopCuts &cuts = {}) {
     using Body = std::remove_reference_t<Fn>;
-    run({0, count, direction}, group, const_cast<std::remove_const_t<Body> *>(&fn),
+    run(count, cuts, const_cast<std::remove_const_t<Body> *>(&fn),
         [](void *body, Scratch &scratch, int64_t index) {
           (*static_cast<Body *>(body))(scratch, index);
         });
@@ -65,7 +71,6 @@ class Call {
   using Task = void (*)(void *body, Scratch &scratch, int64_t index);
   struct Indices {
     int64_t begin, end;
-    Direction direction;
   };
 
   class CallbackScope {
@@ -80,9 +85,9 @@ class Call {
     friend class Call;
   };
 
-  void run(const Indices &all, int64_t group, void *body, Task task);
-  void run_range(const Indices &range, void *body, Task task);
-  void run_alone(const Indices &range, void *body, Task task);
+  void run(int64_t count, const LoopCuts &cuts, void *body, Task task);
+  void run_range(const Indices &range, const LoopCuts &cuts, void *body, Task task);
+  void run_alone(const Indices &range, Direction direction, void *body, Task task);
   void report_progress(int64_t done, int64_t count);
 
   Context &context_;

@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "core/nest.h"
+#include "core/pieces.h"
 
 namespace spk {
 
@@ -179,61 +180,35 @@ bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid
   return true;
 }
 
-namespace {
-
-// How many blocks of a leaf, in parts, are worth reading together: long rows are read fastest, but
-// threads want some boxes each.
-int64_t read_together(const Grid &grid, const GridLeaf &leaf, int64_t threads) {
-  constexpr int64_t kLeast = int64_t{1} << 11;
-  constexpr int64_t kMost = int64_t{1} << 13;
-  constexpr int64_t kBoxesOfThread = 4;
-  const int64_t shared = grid.numblk() * parts_of(leaf).count() / (kBoxesOfThread * threads);
-  const int64_t most = std::clamp(shared, kLeast, kMost);
-  const int64_t boxes = (grid.numblk() + most - 1) / most;
-  return (grid.numblk() + boxes - 1) / boxes;
-}
-
-// The blocks of a leaf that are read together: of long rows, a few.
-Tiling boxes_of(const Grid &grid, const GridLeaf &leaf, int64_t threads) {
-  if (leaf.has_long_rows()) return Tiling(grid.shape, leaf.grid_x, leaf.numel(), kMostStreamed);
-  return Tiling(grid.shape, leaf.grid_x, 1, read_together(grid, leaf, threads));
-}
-
-}  // namespace
-
 void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
                  double *sum, double *error) {
   const int64_t numblk = grid.numblk();
   const Extents local = grid.shape.row_major();
-  clear_sums(reduction, numblk, sum, error);
-  for (const GridLeaf &leaf : grid.leaves) {
-    const Tiling boxes = boxes_of(grid, leaf, call.threads());
-    const Tiling parts = parts_of(leaf);
-    const Scratch::Frame frame(call.scratch());
-    double *sums = call.scratch().take<double>(parts.count() * numblk);
-    double *errors = error ? call.scratch().take<double>(parts.count() * numblk) : nullptr;
-    clear_sums(reduction, parts.count() * numblk, sums, errors);
-    call.for_each(boxes.count() * parts.count(), [&](Scratch &scratch, int64_t i) {
-      const Rect box = boxes[i % boxes.count()];
-      const int64_t part = i / boxes.count();
-      const int64_t first = dot(box.low, local);
-      ReduceOptions shifted = options;
-      if (options.scale) shifted.scale += first;
-      ScratchMemory memory(&scratch);
-      const ReducePlan plan = plan_reduction(leaf, box.extent, local, parts[part], &memory);
-      LeafReduction work(call.kernels(), scratch, leaf, plan, box.low, false, reduction, shifted);
-      const int64_t at = part * numblk + first;
-      double *error_at = errors ? errors + at : nullptr;
-      if (work.is_dense()) {
-        work.write(sums + at, error_at, false);
-      } else {
-        work.join(sums + at, error_at);
-      }
-    });
-    for (int64_t part = 0; part < parts.count(); ++part) {
-      combine(reduction, numblk, sums + part * numblk, errors ? errors + part * numblk : nullptr,
-              sum, error, 1);
+  const Scratch::Frame frame(call.scratch());
+  const Pieces pieces(call, grid);
+  double *sums = call.scratch().take<double>(pieces.parts() * numblk);
+  double *errors = error ? call.scratch().take<double>(pieces.parts() * numblk) : nullptr;
+  clear_sums(reduction, pieces.parts() * numblk, sums, errors);
+  pieces.for_each_part([&](Scratch &scratch, const Piece &piece) {
+    const auto &[leaf, part, blocks, strip] = piece;
+    const int64_t first = dot(blocks.low, local);
+    ReduceOptions shifted = options;
+    if (options.scale) shifted.scale += first;
+    ScratchMemory memory(&scratch);
+    const ReducePlan plan = plan_reduction(leaf, blocks.extent, local, strip, &memory);
+    LeafReduction work(call.kernels(), scratch, leaf, plan, blocks.low, false, reduction, shifted);
+    const int64_t at = part * numblk + first;
+    double *error_at = errors ? errors + at : nullptr;
+    if (work.is_dense()) {
+      work.write(sums + at, error_at, false);
+    } else {
+      work.join(sums + at, error_at);
     }
+  });
+  clear_sums(reduction, numblk, sum, error);
+  for (int64_t part = 0; part < pieces.parts(); ++part) {
+    combine(reduction, numblk, sums + part * numblk, errors ? errors + part * numblk : nullptr, sum,
+            error, 1);
   }
   if (options.roots) call.kernels().roots(sum, numblk);
 }

@@ -16,7 +16,7 @@ Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads) {
 
 int64_t kept_by_norms(const Grid &grid) {
   int64_t parts = 0;
-  for (const GridLeaf &leaf : grid.leaves) parts = std::max(parts, parts_of(leaf).count());
+  for (const GridLeaf &leaf : grid.leaves) parts += parts_of(leaf).count();
   // A sum for each part; the norm, a threshold or factor, a keep byte. Doubles have errors beside
   // their sums, and norms near the ends of their range a magnitude, a scale, another sum and error.
   const bool has_doubles = grid.score_dtype == SPK_F64;

@@ -38,6 +38,19 @@ void for_each_run(const Rect &rect, const GridArray &array, int64_t size, Fn &&f
   });
 }
 
+// The parts of a leaf cut about alike, so that two or four threads have as much to do each.
+Tiling evenly(const Tiling &parts, const GridLeaf &leaf) {
+  constexpr int64_t kThreads = 4;
+  const Extents &extent = parts.extent();
+  Extents even = extent;
+  for (int d = 0; d < even.size(); ++d) {
+    int64_t cuts = (leaf.block[d] + extent[d] - 1) / extent[d];
+    if (cuts > 2) cuts = (cuts + kThreads - 1) / kThreads * kThreads;
+    even[d] = (leaf.block[d] + cuts - 1) / cuts;
+  }
+  return Tiling(leaf.block, leaf.block_x, 1, even.product(), even);
+}
+
 }  // namespace
 
 GridArray elements_of(const GridLeaf &leaf) {
@@ -113,8 +126,8 @@ bool is_one_for_all(const Grid &grid, const GridArray &array) {
 }
 
 Tiling parts_of(const GridLeaf &leaf) {
-  const int64_t of_short_rows = leaf.is_tall() ? kTallPart : kDeepPart;
-  return Tiling(leaf.block, leaf.block_x, 1, leaf.has_long_rows() ? kPartElements : of_short_rows);
+  if (leaf.has_long_rows()) return Tiling(leaf.block, leaf.block_x, 1, kPartElements);
+  return evenly(Tiling(leaf.block, leaf.block_x, 1, leaf.is_tall() ? kTallPart : kDeepPart), leaf);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "core/nest.h"
+#include "core/pieces.h"
 
 namespace spk {
 namespace {
@@ -129,81 +130,6 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
   }
 }
 
-// The boxes of blocks that are written together: tiles; or, of blocks in parts, one, or as many as lie
-// side by side where rows are short.
-Tiling written_boxes(const Grid &grid) {
-  constexpr int64_t kSideBySide = int64_t{1} << 12;
-  if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
-  for (const GridLeaf &leaf : grid.leaves) {
-    if (!leaf.has_long_rows()) return Tiling(grid.shape, leaf.grid_x, 1, kSideBySide);
-  }
-  return Tiling(grid.shape, grid.leaves[0].grid_x, 1, 1);
-}
-
-// The pieces that a leaf of a box is written in. No sum depends on them: all have about as much to
-// do. Long rows are written block by block, short ones across all blocks, in flat strips of each.
-struct LeafPieces {
-  Tiling blocks;  // of the box
-  Tiling strips;  // of a block
-
-  LeafPieces(const GridLeaf &leaf, const Extents &box)
-      : blocks(blocks_of(leaf, box)), strips(strips_of(leaf, box)) {}
-
-  int64_t count() const { return blocks.count() * strips.count(); }
-
- private:
-  static constexpr int64_t kElements = int64_t{1} << 17;
-
-  static Tiling blocks_of(const GridLeaf &leaf, const Extents &box) {
-    return leaf.has_long_rows() ? Tiling(box, leaf.grid_x, leaf.numel(), kElements) : Tiling(box);
-  }
-  static Tiling strips_of(const GridLeaf &leaf, const Extents &box) {
-    constexpr int64_t kLeast = 64;
-    if (leaf.has_long_rows()) return parts_of(leaf);
-    return Tiling(leaf.block, leaf.block_x, 1, std::max(kLeast, kElements / box.product()));
-  }
-};
-
-// A piece of a box: a strip of some blocks of a leaf.
-struct LeafPiece {
-  const GridLeaf &leaf;
-  Rect blocks;  // of the grid; may be empty in a box at the edge
-  Rect strip;
-};
-
-// Piece `number` of all leaves' pieces, of boxes of such extents.
-LeafPiece piece_of(const Grid &grid, const Extents &extents, const Rect &box, int64_t number) {
-  size_t l = 0;
-  LeafPieces pieces(grid.leaves[l], extents);
-  while (number >= pieces.count()) {
-    number -= pieces.count();
-    pieces = LeafPieces(grid.leaves[++l], extents);
-  }
-  Rect blocks = pieces.blocks[number % pieces.blocks.count()];
-  for (int d = 0; d < extents.size(); ++d) {
-    blocks.extent[d] = std::clamp<int64_t>(box.extent[d] - blocks.low[d], 0, blocks.extent[d]);
-  }
-  blocks.low = plus(blocks.low, box.low);
-  return {grid.leaves[l], blocks, pieces.strips[number / pieces.blocks.count()]};
-}
-
-// Calls write(scratch, piece) for all pieces of a grid, in parallel. Every box is one group of the
-// loop, so that a cancelled call leaves no block half done. Backwards, as norms may have read them
-// just before.
-template <typename Fn>
-void for_each_piece(Call &call, const Grid &grid, Fn &&write) {
-  const Tiling boxes = written_boxes(grid);
-  int64_t pieces = 0;
-  for (const GridLeaf &leaf : grid.leaves) pieces += LeafPieces(leaf, boxes.extent()).count();
-  call.for_each(
-      boxes.count() * pieces,
-      [&](Scratch &scratch, int64_t i) {
-        const LeafPiece piece = piece_of(grid, boxes.extent(), boxes[i / pieces], i % pieces);
-        if (piece.blocks.count() > 0) write(scratch, piece);
-      },
-      pieces, Direction::kBackwards);
-}
-
 // How far ahead a piece is asked for: rows that follow each other, or are but one, are a stream.
 int64_t ahead_of(const WritePlan &plan) {
   constexpr int64_t kRowsAhead = 4;
@@ -214,8 +140,8 @@ int64_t ahead_of(const WritePlan &plan) {
 template <typename Factor>
 void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor *factor) {
   const Extents local = grid.shape.row_major();
-  for_each_piece(call, grid, [&](Scratch &scratch, const LeafPiece &piece) {
-    const auto &[leaf, blocks, strip] = piece;
+  Pieces(call, grid).for_each_strip([&](Scratch &scratch, const Piece &piece) {
+    const auto &[leaf, part, blocks, strip] = piece;
     const WritePlan plan = plan_writing(leaf, blocks.extent, local, strip);
     ScaleArgs of_piece = args;
     of_piece.soon = ahead_of(plan);
@@ -267,8 +193,8 @@ void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
 namespace {
 
 // The keep bytes of some blocks, `local` steps apart, to a strip of each.
-void spread(const LeafPiece &piece, const Extents &local, const uint8_t *keep) {
-  const auto &[leaf, blocks, strip] = piece;
+void spread(const GridLeaf &leaf, const Rect &blocks, const Rect &strip, const Extents &local,
+            const uint8_t *keep) {
   Nest nest;
   for (int d = 0; d < blocks.extent.size(); ++d) {
     nest.add(blocks.extent[d], leaf.grid_y[d], local[d]);
@@ -285,14 +211,14 @@ void spread(const LeafPiece &piece, const Extents &local, const uint8_t *keep) {
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep) {
   const Extents local = rect.extent.row_major();
   for (const GridLeaf &leaf : masks.leaves) {
-    spread({leaf, rect, Rect::whole(leaf.block)}, local, keep);
+    spread(leaf, rect, Rect::whole(leaf.block), local, keep);
   }
 }
 
 void spread_all(Call &call, const Grid &masks, const uint8_t *keep) {
   const Extents local = masks.shape.row_major();
-  for_each_piece(call, masks, [&](Scratch &, const LeafPiece &piece) {
-    spread(piece, local, keep + dot(piece.blocks.low, local));
+  Pieces(call, masks).for_each_strip([&](Scratch &, const Piece &piece) {
+    spread(piece.leaf, piece.blocks, piece.strip, local, keep + dot(piece.blocks.low, local));
   });
 }
 
