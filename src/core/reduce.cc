@@ -54,6 +54,7 @@ class LeafReduction {
     args_.eps = options.eps;
     args_.ahead = is_tile ? leaf.ahead : 0;
     args_.soon = is_tile ? leaf.soon : 0;
+    args_.from_memory = leaf.past_caches;
   }
 
   // Do results of neighbours belong side by side, as the kernel writes them?

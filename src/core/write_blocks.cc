@@ -119,7 +119,8 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
-      args.soon = leaf.soon;
+      const bool is_coupled = grid.leaves.size() > 1 && leaf.soon != kFar;
+      args.soon = is_coupled ? kernels.boxes_ahead * leaf.soon : leaf.soon;
       apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =

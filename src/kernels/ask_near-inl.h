@@ -47,6 +47,21 @@ HWY_INLINE bool AsksNearFor() {
   return sizeof(T) >= sizeof(float) && AsksNear();
 }
 
+// Does the second level of cache hold tens of rows that lie a power of two apart, besides what is
+// being worked on? Then they are asked for well before they are read, a fifth to a half of the time
+// less. Zen 4's does (1 MiB), Zen 3's does not; Intel's may, which was not measured.
+HWY_INLINE bool HoldsRowsAhead() {
+  return kHasLargeRegisters && streams.load(std::memory_order_relaxed) == Streams::kLeft;
+}
+
+// How many bytes ahead in each of them such rows are asked for. Measured.
+inline constexpr int64_t kFarInRows = 2048;
+template <class T>
+HWY_INLINE void AskFarInRow(const T *x, int64_t elements) {
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
+  for (int64_t i = 0; i < elements; i += kLine) prefetch_far(x + i, kFarInRows);
+}
+
 // How many bytes ahead, of rows that are read in turn.
 inline constexpr int64_t kNearInTurn = 512;
 inline constexpr Stages kInTurn{kNearInTurn, kNearInTurn};

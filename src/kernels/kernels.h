@@ -78,6 +78,7 @@ struct ReduceArgs {
   // compensated, nor across more than kRowsAtOnce rows.
   float *floats;
   bool past_caches;  // more floats than caches hold
+  bool from_memory;  // blocks are of more data than caches hold
 };
 
 // y = factor * x; factor 1 copies bits, factor 0 writes +0. The product with a double is a double,
@@ -346,6 +347,8 @@ struct Kernels {
   // Square roots, and the nearest floats, of values in place.
   void (*roots)(double *values, int64_t n);
   void (*round_to_float)(double *values, int64_t n);
+  // How many boxes of a coupling later is what is asked for while one is written.
+  int64_t boxes_ahead;
   void (*scale[kDtypes])(const ScaleArgs &args);
   void (*scale_by_floats[kDtypes])(const ScaleArgs &args);  // all but f64
   void (*mask[kDtypes])(const ScaleArgs &args);

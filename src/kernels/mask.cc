@@ -318,15 +318,7 @@ HWY_NOINLINE void ZeroInPlace(const ScaleArgs &args) {
 }
 
 template <class T>
-HWY_NOINLINE void Mask(const ScaleArgs &args) {
-  if (AreZeroedInPlace<T>(args)) {
-    constexpr int64_t kLine = kLineOf<T>;
-    const bool one_line = args.n == kLine;
-    if (args.past_caches && AreLines<T>(args)) {
-      return one_line ? ZeroInPlace<true, kLine, T>(args) : ZeroInPlace<true, 0, T>(args);
-    }
-    return one_line ? ZeroInPlace<false, kLine, T>(args) : ZeroInPlace<false, 0, T>(args);
-  }
+HWY_NOINLINE void MaskRows(const ScaleArgs &args) {
   if constexpr (PickedMasks<PickedWord<T>>::kIsFit) {
     if (ArePicked<T>(args)) return MaskGroupsOfPickedRows<PickedWord<T>, T>(args);
   }
@@ -364,6 +356,17 @@ HWY_NOINLINE void Mask(const ScaleArgs &args) {
         }
       });
   }
+}
+
+template <class T>
+HWY_NOINLINE void Mask(const ScaleArgs &args) {
+  if (!AreZeroedInPlace<T>(args)) return MaskRows<T>(WithoutStreams<T>(args));
+  constexpr int64_t kLine = kLineOf<T>;
+  const bool one_line = args.n == kLine;
+  if (args.past_caches && AreLines<T>(args)) {
+    return one_line ? ZeroInPlace<true, kLine, T>(args) : ZeroInPlace<true, 0, T>(args);
+  }
+  return one_line ? ZeroInPlace<false, kLine, T>(args) : ZeroInPlace<false, 0, T>(args);
 }
 
 void FillMask(Kernels *table) {

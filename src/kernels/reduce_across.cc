@@ -29,41 +29,44 @@ struct RowsOfBlocks {
   int64_t at;
 };
 
-// Asks for rows that are `rows_ahead` further on, in this box or in the next one; or, where rows
-// are long, for what follows in them.
+// Asks for what follows in rows that are long, one element after the other; in others for rows that
+// are `rows_ahead` further on, in this box or in the next one.
 class RowsAhead {
  public:
   HWY_INLINE RowsAhead(const ReduceArgs &args, int64_t row, int64_t rows, int64_t rows_ahead,
-                       bool is_wanted = true) {
+                       bool are_long = false) {
     const int64_t next = row + HWY_MIN(rows_ahead, args.rows);
     const bool has_more = next + rows <= args.rows;
     const int64_t in_next_box = HWY_MIN(HWY_MAX(next - args.rows, 0), args.rows - rows);
     soon_ = args.row + (has_more ? next : in_next_box);
     bytes_ = has_more ? 0 : args.ahead;
-    is_wanted_ = is_wanted && (has_more || args.ahead != 0);
-    asks_near_ = !is_wanted && AsksNear();  // of streams
+    asks_for_rows_ = !are_long && (has_more || args.ahead != 0);
+    asks_far_ = args.from_memory && HoldsRowsAhead();
+    asks_in_row_ = are_long && (asks_far_ || AsksNear());
   }
   // `x` is where the blocks begin, `r` counts from the first row.
   HWY_INLINE void Ask(const std::byte *x, int64_t r) const {
-    if (is_wanted_) prefetch_far(x + soon_[r], bytes_);
+    if (asks_for_rows_) prefetch_far(x + soon_[r], bytes_);
   }
   template <class T>
   HWY_INLINE void AskInRow(const T *x, int64_t elements) const {
-    if (asks_near_ && sizeof(T) >= sizeof(float)) AskInTurn(x, elements);
+    if (!asks_in_row_) return;
+    asks_far_ ? AskFarInRow(x, elements) : AskInTurn(x, elements);
   }
 
  private:
   const int64_t *soon_;
   int64_t bytes_;
-  bool is_wanted_;
-  bool asks_near_;
+  bool asks_for_rows_;
+  bool asks_in_row_;
+  bool asks_far_;
 };
 
-// Asks for no row that follows where rows are this long or longer, of which processors see eight in
-// turn as streams; asking took up to a fifth longer. With 16-bit numbers asking never lost: they take
-// so long to be converted and added that memory would wait.
+// Rows of so many bytes are long. Processors see eight of them in turn as streams, and to ask for rows
+// that follow took up to a fifth longer. With 16-bit numbers that never lost: they take so long to be
+// converted and added that memory would wait.
 template <class T>
-inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;  // bytes
+inline constexpr int64_t kLeastStream = sizeof(T) < sizeof(float) ? INT64_MAX : 4096;
 
 // As TakeRoot; without the divider for blocks of one or two floats.
 template <class T, class Op>
@@ -78,8 +81,8 @@ HWY_INLINE void TakeRootAcross(const ReduceArgs &args, Accumulator<Op> *sum) {
 }
 
 // Rows of one register of `count` <= kN blocks, or of kCount full ones, added to what earlier rows
-// have left.
-template <int64_t kCount, class T, class Op>
+// have left. kContiguous: nothing is between blocks.
+template <int64_t kCount, bool kContiguous, class T, class Op>
 HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step, int64_t count,
                         const RowsOfBlocks &of, const RowsAhead &ahead) {
   const D d;
@@ -98,7 +101,7 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
     ahead.Ask(x, r);
     if (kCount * kN > kLineOf<T> && step == 1) ahead.Ask(x + 64, r);
     const T *row = reinterpret_cast<const T *>(x + args.row[of.row + r]);
-    if (kCount * kN >= kLineOf<T>) ahead.AskInRow(row, kCount * kN);
+    if (kContiguous && kCount * kN >= kLineOf<T>) ahead.AskInRow(row, kCount * kN);
     for (int64_t k = 0; k < kCount; ++k) {
       acc[k].Add(LoadSome(row + k * kN * step, step, count), with[k]);
     }
@@ -110,21 +113,21 @@ HWY_INLINE void AddRows(const ReduceArgs &args, const std::byte *x, int64_t step
   }
 }
 
-// One register, whose code every kind of loop shares.
+// One register, whose code every kind of loop shares; too little to ask for what follows in rows.
 template <class T, class Op>
 HWY_NOINLINE void AddRegister(const ReduceArgs &args, const std::byte *x, int64_t step,
                               int64_t count, const RowsOfBlocks &of, const RowsAhead &ahead) {
-  AddRows<1, T, Op>(args, x, step, count, of, ahead);
+  AddRows<1, false, T, Op>(args, x, step, count, of, ahead);
 }
 
 // Blocks from number j on, kCount registers of them at a time; returns how far.
-template <int64_t kCount, class T, class Op>
+template <int64_t kCount, bool kContiguous, class T, class Op>
 HWY_INLINE int64_t AddSideBySide(const ReduceArgs &args, const std::byte *x, int64_t step,
                                  int64_t first, int64_t j, RowsOfBlocks of,
                                  const RowsAhead &ahead) {
   for (; j + kCount * kN <= args.inner.count; j += kCount * kN) {
     of.at = first + j;
-    AddRows<kCount, T, Op>(args, x + j * args.inner.step, step, kN, of, ahead);
+    AddRows<kCount, kContiguous, T, Op>(args, x + j * args.inner.step, step, kN, of, ahead);
   }
   return j;
 }
@@ -138,17 +141,17 @@ HWY_INLINE void ReduceColumns(const ReduceArgs &args, const std::byte *x, int64_
   constexpr int64_t kSideBySide = HWY_MIN(kMost, 2 * kLineOf<T> / kN);
   const int64_t row_bytes = args.inner.count * static_cast<int64_t>(sizeof(T));
   const int64_t rows_ahead = kRowsAtOnce * HWY_MAX(1, 2 * kReadAhead / (kRowsAtOnce * row_bytes));
-  const bool asks = !kContiguous || row_bytes < kLeastStream<T>;
+  const bool are_long = kContiguous && row_bytes >= kLeastStream<T>;
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
     const int64_t rows = HWY_MIN(args.rows - row, kRowsAtOnce);
-    const RowsAhead ahead(args, row, rows, rows_ahead, asks);
+    const RowsAhead ahead(args, row, rows, rows_ahead, are_long);
     int64_t j = 0;
     if constexpr (kIsCommon<T, Op>) {
       const RowsOfBlocks of{row, rows, 0};
-      j = AddSideBySide<kSideBySide, T, Op>(args, x, step, first, j, of, ahead);
+      j = AddSideBySide<kSideBySide, kContiguous, T, Op>(args, x, step, first, j, of, ahead);
       // What is left may be all there is.
       if constexpr (kSideBySide > 2) {
-        j = AddSideBySide<kSideBySide / 2, T, Op>(args, x, step, first, j, of, ahead);
+        j = AddSideBySide<kSideBySide / 2, kContiguous, T, Op>(args, x, step, first, j, of, ahead);
       }
     }
     for (; j + kN <= args.inner.count; j += kN) {

@@ -11,6 +11,7 @@
 
 #include <cstring>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 
@@ -110,6 +111,13 @@ inline ScaleArgs WithoutSingleRows(ScaleArgs args) {
   args.y_row = args.y_group;
   args.factor_row = args.factor_group;
   args.groups = 1;
+  return args;
+}
+
+// Asks for nothing ahead in streams that are left to the processor.
+template <class T>
+HWY_INLINE ScaleArgs WithoutStreams(ScaleArgs args) {
+  if (LeavesStreams<T>() && args.soon == kFar) args.soon = 0;
   return args;
 }
 

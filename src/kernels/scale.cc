@@ -249,6 +249,7 @@ class PickedRows {
                            const Factor<P> *factor) const {
     constexpr auto kRegister = kRows * static_cast<int64_t>(sizeof(T));
     const Tag d;
+    const int64_t soon = kGroups > 1 && HoldsRowsAhead() ? kFarInRows : args.soon;
     const bool asks_near =
         AsksNearFor<T>() && IsReadNext(args.rows * n_ * static_cast<int64_t>(sizeof(T)), args.soon);
     int64_t row = 0;
@@ -268,7 +269,7 @@ class PickedRows {
         const auto picked = hn::TableLookupLanes(factors, pick_[k]);
         for (int64_t g = 0; g < kGroups; ++g) {
           const T *from = At(x + g * args.x_group + k * kRegister);
-          prefetch_far(from, args.soon);
+          prefetch_far(from, soon);
           if (asks_near) AskInTurn(from, 1);
           Store(from, picked, At(y + g * args.y_group + k * kRegister), k, factor + row);
         }
@@ -441,20 +442,17 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
   }
 }
 
-// Asks for nothing ahead in streams that are left to the processor. Not where several long rows have
-// a factor for each element, and the same ones: factors are read from the first cache again and
-// again, and the rows gain by asking.
+// Several long rows that have a factor for each element, and the same ones, gain by asking: factors
+// are read from the first cache again and again.
 template <class T>
-HWY_INLINE ScaleArgs WithoutStreams(ScaleArgs args) {
+HWY_INLINE ScaleArgs WithoutStreamsUnlessShared(const ScaleArgs &args) {
   const bool same_factors = args.rows > 1 && args.factor_step == 1 && args.factor_row == 0;
-  const bool gains = same_factors && args.n >= kLongRow;
-  if (LeavesStreams<T>() && args.soon == kFar && !gains) args.soon = 0;
-  return args;
+  return same_factors && args.n >= kLongRow ? args : WithoutStreams<T>(args);
 }
 
 template <class T>
 void Scale(const ScaleArgs &given) {
-  const ScaleArgs args = WithoutStreams<T>(given);
+  const ScaleArgs args = WithoutStreamsUnlessShared<T>(given);
   // The product of doubles is rounded once as it is.
   if constexpr (sizeof(T) < sizeof(double)) {
     if (args.exact_product) return ScaleRows<T, ExactProduct>(args);
@@ -464,7 +462,7 @@ void Scale(const ScaleArgs &given) {
 
 // Registers hold up to kLanes floats, as many as a short row: 4 do not fill those of 8.
 void ScaleFloatsByFloats(const ScaleArgs &given) {
-  const ScaleArgs args = WithoutStreams<float>(given);
+  const ScaleArgs args = WithoutStreamsUnlessShared<float>(given);
   if (ScaleTwins<float>(args)) return;
   const bool tiny = args.n < kLanes && !FollowEachOther<float>(args);
   if (tiny) return ScaleRows<float, FloatProduct<hn::CappedTag<float, 4>>>(args);
@@ -483,6 +481,7 @@ void ScaleNarrowByFloats(const ScaleArgs &args) {
 }
 
 void FillScale(Kernels *table) {
+  table->boxes_ahead = HoldsRowsAhead() ? 2 : 1;
   table->scale[kF32] = Scale<float>;
   table->scale[kF64] = Scale<double>;
   table->scale[kF16] = Scale<F16>;

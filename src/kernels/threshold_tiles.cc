@@ -1,12 +1,14 @@
 // Thresholding of tiles, blocks of several short rows that lie beside those of their neighbours:
 // while some tiles are written row by row, the next ones are read, so that memory is busy both ways
-// all the time. Tiles of floats and doubles that stay as they are are not written in place.
+// all the time. Or some are read and written, while others are asked for that come later. Tiles of
+// floats and doubles that stay as they are are not written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_tiles.cc"
 #include <hwy/foreach_target.h>
 // foreach_target first
 #include <hwy/highway.h>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
 #include "kernels/kernels.h"
@@ -37,13 +39,51 @@ class TilesInTurn {
         in_steps_(n_ % kLongStep == 0 ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
+        is_one_by_one_(args.blocks.from_memory && HoldsRowsAhead() && rows_ >= kLeastRows &&
+                       n() * static_cast<int64_t>(sizeof(T)) >= kLeastBytes),
         to_y_(args.to_y),
         tail_(args.blocks.n),
         op_(op) {}
 
-  // `turns` >= 1 times kTurn tiles; returns how many tiles stay.
+  // `turns` >= 1 times kTurn tiles, from which it is `next` bytes to the row of tiles that follows, or
+  // 0 if none is known; returns how many tiles stay.
   template <class L>
-  HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns) const {
+  HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns,
+                              int64_t next) const {
+    if (is_one_by_one_) return RunOneByOne(x, threshold, turns, next);
+    return RunInterleaved(x, threshold, turns);
+  }
+
+  // The last tiles, fewer than kTurn.
+  template <class L>
+  HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t count) const {
+    Tiles tiles[kGroups];
+    const int64_t kept = Read(x, threshold, count, tiles);
+    Write(x, count, tiles);
+    return kept;
+  }
+
+ private:
+  // Of what is read next, in the order of reading. The same row some turns further on would be as
+  // far, but took up to a fifth longer: of rows a power of two apart caches hold few, and what is
+  // asked for too early drives out what is being worked on.
+  static constexpr int64_t kBytesAhead = 3072;  // measured
+  // Where the second level of cache holds more rows, tiles from memory are read and written one turn
+  // after the other, and asked for so many turns before: up to half the time (measured, Zen 4). It
+  // takes some rows of whole lines; conversions of 16-bit numbers are slower so, unless rows are
+  // longer.
+  static constexpr int64_t kTurnsAhead = 2;
+  static constexpr int64_t kLeastRows = 16;
+  static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
+  static constexpr bool kAnyLength = kLength == 0;
+  static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
+  using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
+  using Sum = typename Tiles::Sum;
+
+  HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
+
+  template <class L>
+  HWY_INLINE int64_t RunInterleaved(const std::byte *x, const L *threshold, int64_t turns) const {
     Tiles tiles[kGroups];
     int64_t kept = Read(x, threshold, kTurn, tiles);
     for (int64_t t = 1; t < turns; ++t, x += turn_) {
@@ -62,32 +102,44 @@ class TilesInTurn {
     return kept;
   }
 
-  // The last tiles, fewer than kTurn.
   template <class L>
-  HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t count) const {
-    Tiles tiles[kGroups];
-    const int64_t kept = Read(x, threshold, count, tiles);
-    Write(x, count, tiles);
+  HWY_INLINE int64_t RunOneByOne(const std::byte *x, const L *threshold, int64_t turns,
+                                 int64_t next) const {
+    int64_t kept = 0;
+    for (int64_t t = 0; t < turns; ++t, x += turn_, threshold += kTurn) {
+      const int64_t ahead = TurnsAhead(t, turns, next);
+      Lanes<Sum> lanes[kGroups * kN];
+      for (int64_t r = 0; r < rows_; ++r) {
+        if (ahead != 0 && IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
+        ReadRow(x + row_[r], kTurn, lanes);
+      }
+      Tiles tiles[kGroups];
+      kept += Judge(x, lanes, threshold, kTurn, tiles);
+      for (int64_t r = 0; r < rows_; ++r) {
+        if (ahead != 0 && !IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
+        WriteRow(x + row_[r], kTurn, tiles);
+      }
+    }
     return kept;
   }
 
- private:
-  // Of what is read next, in the order of reading. The same row some turns further on would be as
-  // far, but took up to a fifth longer: of rows a power of two apart caches hold few, and what is
-  // asked for too early drives out what is being worked on.
-  static constexpr int64_t kBytesAhead = 3072;  // measured
-  static constexpr bool kAnyLength = kLength == 0;
-  static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
-  using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
-  using Sum = typename Tiles::Sum;
-
-  HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
-
+  // Bytes from turn t to the one that is asked for; 0 if none is known.
+  HWY_INLINE int64_t TurnsAhead(int64_t t, int64_t turns, int64_t next) const {
+    const int64_t soon = t + kTurnsAhead;
+    if (soon < turns) return kTurnsAhead * turn_;
+    const bool is_known = next != 0 && soon - turns < turns;
+    return is_known ? next + (kTurnsAhead - turns) * turn_ : 0;
+  }
+  // Is row r of those asked for while a turn is read, not while it is written? If all were asked for
+  // at once, memory would be idle for the rest; that of tiles that die is written in no time. Measured.
+  static HWY_INLINE bool IsAskedForEarly(int64_t r) { return r % 3 == 0; }
+  HWY_INLINE void AskForRow(const std::byte *row) const {
+    for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, 0);
+  }
   // Asks for what is read `rows_ahead_` rows after row r of the turn at x.
   HWY_INLINE void AskAhead(const std::byte *x, int64_t r) const {
     const int64_t soon = r + rows_ahead_;
-    const std::byte *row = x + (soon < rows_ ? row_[soon] : turn_ + row_[soon - rows_]);
-    for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, 0);
+    AskForRow(x + (soon < rows_ ? row_[soon] : turn_ + row_[soon - rows_]));
   }
 
   template <class L>
@@ -151,6 +203,7 @@ class TilesInTurn {
   int64_t in_steps_;  // elements of a row that are written in steps
   int64_t turn_;      // bytes of a row of kTurn tiles
   int64_t rows_ahead_;
+  bool is_one_by_one_;
   int64_t to_y_;
   Tail<Sum> tail_;
   const Op op_;
@@ -167,7 +220,9 @@ HWY_NOINLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
   for (int64_t o = 0; o < blocks.outer.count; ++o) {
     const std::byte *x = blocks.x + o * blocks.outer.step;
     const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
-    if (turns > 0) kept += tiles.RunTurns(x, threshold, turns);
+    const bool is_last = o + 1 == blocks.outer.count;
+    const int64_t next = is_last ? blocks.ahead : blocks.outer.step;
+    if (turns > 0) kept += tiles.RunTurns(x, threshold, turns, next);
     if (rest == 0) continue;
     kept += tiles.RunRest(x + in_turns * blocks.inner.step, threshold + in_turns, rest);
   }

@@ -1,0 +1,183 @@
+/* Tensors of more than caches hold, which are read and written in ways of their own. All elements of
+ * a block, of a power of four, are 1, or 3 if it lives: norms, and what thresholds leave, are exact. */
+#include <stdlib.h>
+
+#include "support.h"
+
+/* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16. */
+enum { kRows = 4096, kColumns = 2112, kNumel = kRows * kColumns };
+static const int64_t kTiles[][2] = {{16, 16}, {64, 64}, {32, 32}, {8, 8}, {64, 16}, {1024, 1}};
+
+typedef struct {
+  int32_t dtype;
+  int64_t rows;    /* of kColumns elements: as many bytes in any dtype */
+  int64_t tile[2]; /* rows, columns */
+  void *x;
+  spk_block *block;
+} tensor;
+
+static bool lives(int64_t row, int64_t column) {
+  return (row * 5 + column * 3) % 7 < 3;
+}
+
+/* `count` elements from number i on. */
+static void put(const tensor *t, int64_t i, int64_t count, double value) {
+  const uint16_t half = half_of(value);
+  for (const int64_t end = i + count; i < end; ++i) {
+    if (t->dtype == SPK_F32) ((float *)t->x)[i] = (float)value;
+    if (t->dtype == SPK_F64) ((double *)t->x)[i] = value;
+    if (t->dtype == SPK_F16) ((uint16_t *)t->x)[i] = half;
+  }
+}
+
+static void expect(const tensor *t, int64_t i, int64_t count, double value) {
+  const uint16_t half = half_of(value);
+  bool all = true;
+  for (const int64_t end = i + count; i < end; ++i) {
+    if (t->dtype == SPK_F32) all &= ((const float *)t->x)[i] == (float)value;
+    if (t->dtype == SPK_F64) all &= ((const double *)t->x)[i] == value;
+    if (t->dtype == SPK_F16) all &= ((const uint16_t *)t->x)[i] == half;
+  }
+  if (all) return;
+  fail_msg("one of %lld elements before number %lld is not %g", (long long)count, (long long)i,
+           value);
+}
+
+static spk_buffer leaf_of(const tensor *t) {
+  const spk_buffer leaf = {t->x, t->rows * kColumns, t->dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
+  return leaf;
+}
+
+/* fn for each row of each block, whose elements are `dead` or `alive`. */
+static void for_each_row(const tensor *t,
+                         void (*fn)(const tensor *t, int64_t i, int64_t count, double value),
+                         double dead, double alive) {
+  const int64_t across = kColumns / t->tile[1];
+  for (int64_t i = 0; i < t->rows * across; ++i) {
+    const bool is_alive = lives(i / across / t->tile[0], i % across);
+    fn(t, i * t->tile[1], t->tile[1], is_alive ? alive : dead);
+  }
+}
+
+/* Dead blocks hold 1, living ones 3. */
+static tensor filled(int32_t dtype, const int64_t *tile) {
+  tensor t = {dtype, kRows, {tile[0], tile[1]}, NULL, NULL};
+  if (dtype == SPK_F64) t.rows = kRows / 2;
+  if (dtype == SPK_F16) t.rows = kRows * 2;
+  t.x = malloc(sizeof(float) * kNumel);
+  assert_non_null(t.x);
+  const int64_t shape[] = {t.rows, kColumns};
+  spk_view *view = NULL;
+  assert_ok(spk_view_create(dtype, 2, shape, NULL, 0, &view));
+  assert_ok(spk_block_create(view, 2, t.tile, NULL, &t.block));
+  spk_view_release(view);
+  for_each_row(&t, put, 1, 3);
+  return t;
+}
+
+static void assert_holds(const tensor *t, double dead, double alive) {
+  for_each_row(t, expect, dead, alive);
+}
+
+static void done_with(tensor *t) {
+  spk_block_release(t->block);
+  free(t->x);
+}
+
+static double root_of_size(const tensor *t) {
+  return sqrt((double)(t->tile[0] * t->tile[1]));
+}
+
+static void for_each_tensor(void (*check)(tensor *t)) {
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16};
+  for (int64_t d = 0; d < COUNT(dtypes); ++d) {
+    for (int64_t i = 0; i < COUNT(kTiles); ++i) {
+      tensor t = filled(dtypes[d], kTiles[i]);
+      check(&t);
+      done_with(&t);
+    }
+  }
+}
+
+static void check_norms(tensor *t) {
+  const int64_t blocks = spk_block_numblk(t->block);
+  const int32_t dtype = t->dtype == SPK_F64 ? SPK_F64 : SPK_F32;
+  double *norms = malloc(sizeof(double) * (size_t)blocks); /* or floats */
+  assert_non_null(norms);
+  const spk_buffer out = {norms, blocks, dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
+  const int64_t across = kColumns / t->tile[1];
+  const double size = (double)(t->tile[0] * t->tile[1]);
+  const double ps[] = {1, 2, INFINITY};
+  const double of_ones[] = {size, sqrt(size), 1};
+  for (int64_t k = 0; k < COUNT(ps); ++k) {
+    const spk_buffer leaf = leaf_of(t);
+    assert_ok(spk_block_norms(NULL, t->block, &leaf, 1, ps[k], &out));
+    for (int64_t b = 0; b < blocks; ++b) {
+      const double norm = dtype == SPK_F64 ? norms[b] : (double)((const float *)norms)[b];
+      assert_true(norm == of_ones[k] * (lives(b / across, b % across) ? 3 : 1));
+    }
+  }
+  free(norms);
+}
+
+static void norms_are_known(void **state) {
+  (void)state;
+  for_each_tensor(check_norms);
+}
+
+/* Half-way between the norms. */
+static void check_hard(tensor *t) {
+  double threshold[] = {2 * root_of_size(t)};
+  const spk_buffer leaf = leaf_of(t);
+  assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, NULL, 1, &F64(threshold), NULL, NULL));
+  assert_holds(t, 0, 3);
+}
+
+static void blocks_live_or_die(void **state) {
+  (void)state;
+  for_each_tensor(check_hard);
+}
+
+/* 1.5 of 3, times the root of the size of a block: half of it is left. */
+static void check_soft(tensor *t) {
+  double threshold[] = {1.5 * root_of_size(t)};
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  const spk_buffer leaf = leaf_of(t);
+  assert_ok(
+      spk_block_soft_threshold(NULL, t->block, &leaf, NULL, 1, &F64(threshold), &options, NULL));
+  assert_holds(t, 0, 1.5);
+}
+
+static void blocks_shrink(void **state) {
+  (void)state;
+  for_each_tensor(check_soft);
+}
+
+static void check_multiplier(tensor *t) {
+  const int64_t blocks = spk_block_numblk(t->block);
+  const int64_t across = kColumns / t->tile[1];
+  float *factors = malloc(sizeof(float) * (size_t)blocks);
+  assert_non_null(factors);
+  for (int64_t b = 0; b < blocks; ++b) factors[b] = lives(b / across, b % across) ? 0.5f : 2;
+  const spk_buffer multiplier = {factors, blocks, SPK_F32, SPK_LAYOUT_CONTIGUOUS, NULL};
+  const spk_buffer leaf = leaf_of(t);
+  assert_ok(spk_block_apply_multiplier(NULL, t->block, &leaf, NULL, 1, &multiplier));
+  assert_holds(t, 2, 1.5);
+  free(factors);
+}
+
+static void blocks_are_multiplied(void **state) {
+  (void)state;
+  for_each_tensor(check_multiplier);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(norms_are_known),
+      TEST(blocks_live_or_die),
+      TEST(blocks_shrink),
+      TEST(blocks_are_multiplied),
+  };
+  return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
+}
