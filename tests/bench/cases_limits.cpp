@@ -1,6 +1,6 @@
 // What the memory alone costs: operations that must read or write more or less than a sweep does
 // can be no faster than these in the same order. Another order may be faster, as reading at several
-// places is; and plain loops slower than kernels that ask for memory in time.
+// places is; and loops that ask for memory in time faster than plain ones.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -162,40 +162,6 @@ Trial reading_ninth_and_sweeping_by_it(const Setting &setting, int64_t numel) {
   });
 }
 
-// Rows that are worked on side by side, a cache line of each at a time: tiles, and columns or
-// scopes across rows.
-template <int64_t kRows>
-Trial reading_by_lines(const Setting &setting, int64_t numel) {
-  const Layout layout = matrix(numel, kRows, 1);
-  const int64_t row_bytes = layout.shape[1] * setting.pool.dtype().size;
-  return limit_trial(setting, layout.numel(), 1, [=] {
-    constexpr int64_t kLine = 64;
-    const auto *x = static_cast<const std::byte *>(setting.pool.work());
-    for_each_in_pieces(setting, layout.shape[0] / kRows, [&](int64_t panel) {
-      static std::atomic<uint64_t> seen;
-      const std::byte *rows = x + panel * kRows * row_bytes;
-      uint64_t sum = 0;
-      for (int64_t at = 0; at + kLine <= row_bytes; at += kLine) {
-        sum += read_rows(rows + at, kRows, row_bytes, kLine);
-      }
-      seen += sum;
-    });
-  });
-}
-
-template <int64_t kRows>
-Trial sweeping_by_lines(const Setting &setting, int64_t numel) {
-  const LineLoop loop = line_loop(setting.pool.dtype());
-  const Layout layout = matrix(numel, kRows, 1);
-  const int64_t cols = layout.shape[1];
-  const int64_t panel_bytes = kRows * cols * setting.pool.dtype().size;
-  return limit_trial(setting, layout.numel(), 2, [=] {
-    auto *x = static_cast<std::byte *>(setting.pool.work());
-    for_each_in_pieces(setting, layout.shape[0] / kRows,
-                       [&](int64_t panel) { loop(x + panel * panel_bytes, kRows, cols, kFactor); });
-  });
-}
-
 // As most operations do: memory and arithmetic, which processors overlap only in part.
 template <int kOperations, bool kWrites>
 Trial computing_along(const Setting &setting, int64_t numel) {
@@ -346,14 +312,15 @@ Trial reading_and_writing_part(const Setting &setting, int64_t numel) {
   });
 }
 
-// As tiles are visited, and coupled leaves, every other one of which is transposed; but asking for
-// nothing ahead. Calls fn(tile, bytes between its rows) for the tiles that blocks have in all leaves:
-// `first` for each of them, then `second`.
+// As tiles are visited, and coupled leaves, every other one of which is transposed. Calls
+// fn(tile, bytes between its rows, bytes to what is visited soon after it) for the tiles that blocks
+// have in all leaves: `first` for each of them, then `second`.
 constexpr int64_t kTileSide = 64;
 template <int64_t kLeaves, typename First, typename Second>
 Trial visiting_tiles(const Setting &setting, int64_t numel, double times, First first,
                      Second second) {
   constexpr int64_t kTile = kTileSide;
+  constexpr int64_t kAhead = 2 * kTile;
   const int64_t size = setting.pool.dtype().size;
   const Layout leaf = matrix(numel / kLeaves, kTile, kTile);
   const int64_t rows = leaf.shape[0];
@@ -363,8 +330,8 @@ Trial visiting_tiles(const Setting &setting, int64_t numel, double times, First 
       auto *x = static_cast<std::byte *>(setting.pool.work());
       for (int64_t i = 0; i < kLeaves; ++i, x += rows * cols * size) {
         const bool turned = i % 2 == 1;
-        fn(x + (turned ? col * rows + row : row * cols + col) * size,
-           (turned ? rows : cols) * size);
+        fn(x + (turned ? col * rows + row : row * cols + col) * size, (turned ? rows : cols) * size,
+           kAhead * (turned ? rows : 1) * size);
       }
     };
     for_each_in_pieces(setting, rows / kTile, [&](int64_t band) {
@@ -376,30 +343,47 @@ Trial visiting_tiles(const Setting &setting, int64_t numel, double times, First 
   });
 }
 
-auto reading_tile(int64_t size) {
-  return [size](const std::byte *tile, int64_t step) {
-    volatile uint64_t sink = read_rows(tile, kTileSide, step, kTileSide * size);
-    static_cast<void>(sink);
-  };
+void ask_for(const std::byte *row, int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  constexpr int kToRead = 0;
+  constexpr int kIntoSecondCache = 2;
+  for (int64_t at = 0; at < bytes; at += kLine) {
+    __builtin_prefetch(row + at, kToRead, kIntoSecondCache);
+  }
 }
 
 // As norms of tiles and of coupled leaves do.
 template <int64_t kLeaves>
 Trial reading_tiles(const Setting &setting, int64_t numel) {
-  return visiting_tiles<kLeaves>(setting, numel, 1, reading_tile(setting.pool.dtype().size),
-                                 [](std::byte *, int64_t) {});
+  const int64_t bytes = kTileSide * setting.pool.dtype().size;
+  const auto read = [bytes](const std::byte *tile, int64_t step, int64_t ahead) {
+    static std::atomic<uint64_t> seen;
+    uint64_t sum = 0;
+    for (int64_t row = 0; row < kTileSide; ++row, tile += step) {
+      ask_for(tile + ahead, bytes);
+      sum += read_all(tile, bytes);
+    }
+    seen += sum;
+  };
+  return visiting_tiles<kLeaves>(setting, numel, 1, read, [](std::byte *, int64_t, int64_t) {});
 }
 
 // As thresholds of tiles and of coupled leaves do.
 template <int64_t kLeaves>
 Trial reading_and_sweeping_tiles(const Setting &setting, int64_t numel) {
+  const int64_t bytes = kTileSide * setting.pool.dtype().size;
   const SweepLoop loop = sweep_loops(setting.pool.dtype()).vectors;
-  return visiting_tiles<kLeaves>(setting, numel, 2, reading_tile(setting.pool.dtype().size),
-                                 [loop](std::byte *tile, int64_t step) {
-                                   for (int64_t row = 0; row < kTileSide; ++row) {
-                                     loop(tile + row * step, nullptr, kFactor, kTileSide);
-                                   }
-                                 });
+  const auto read = [bytes](const std::byte *tile, int64_t step, int64_t) {
+    volatile uint64_t sink = read_rows(tile, kTileSide, step, bytes);
+    static_cast<void>(sink);
+  };
+  const auto sweep = [loop, bytes](std::byte *tile, int64_t step, int64_t ahead) {
+    for (int64_t row = 0; row < kTileSide; ++row, tile += step) {
+      ask_for(tile + ahead, bytes);
+      loop(tile, nullptr, kFactor, kTileSide);
+    }
+  };
+  return visiting_tiles<kLeaves>(setting, numel, 2, read, sweep);
 }
 
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
@@ -441,9 +425,6 @@ std::vector<Case> limit_cases() {
   cases.push_back(limit("x *= half of h", "contiguous", matrices, sweeping_by_half<false>));
   cases.push_back(
       limit("reading half of h, then x *= it", "contiguous", matrices, sweeping_by_half<true>));
-  cases.push_back(limit("reading alone", "8 rows by lines", matrices, reading_by_lines<8>));
-  cases.push_back(limit("x *= a", "16 rows by lines", matrices, sweeping_by_lines<16>));
-  cases.push_back(limit("x *= a", "32 rows by lines", matrices, sweeping_by_lines<32>));
   cases.push_back(limit("reading all, writing half", "contiguous", matrices,
                         reading_and_writing_part<2, true>));
   cases.push_back(limit("reading all, writing a ninth", "convolution", convolutions,

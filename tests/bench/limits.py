@@ -18,9 +18,7 @@ Limit = tuple[str, str]  # operation and layout of a row of the group "limits"
 READING_ROWS = ("reading alone", "at four places")
 READ_BEFORE = ("reading, then a sweep", "contiguous")
 READING = {
-    "tiles 16x16": ("reading alone", "8 rows by lines"),
     "tiles 64x64": ("reading, tile by tile", "tiles 64x64"),
-    "columns 4096x1": ("reading alone", "8 rows by lines"),
     "conv kernels": ("reading all, writing a ninth", "convolution"),
     "conv input channels": ("reading alone", "convolution, at four places"),
     "strided pairs": ("reading all, writing half", "contiguous"),
@@ -29,7 +27,6 @@ READING = {
     "4 coupled leaves": ("reading, tile by tile", "4 coupled leaves"),
 }
 THRESHOLDS = {
-    "tiles 16x16": ("x *= a", "16 rows by lines"),
     "tiles 64x64": ("reading, then x *= a, by tiles", "tiles 64x64"),
     "conv kernels": ("reading a ninth of h, then x *= it", "convolution"),
     "strided pairs": ("reading half of h, then x *= it", "contiguous"),
@@ -42,10 +39,6 @@ THRESHOLDS = {
 MULTIPLIERS = {
     "strided pairs": ("x *= half of h", "contiguous"),
     "elements": ("x *= h", "contiguous"),
-}
-ACROSS = {
-    "keep 8:16": ("x *= a", "16 rows by lines"),
-    "keep 16:32": ("x *= a", "32 rows by lines"),
 }
 # Bare loops with some arithmetic on what they read, or read and write.
 SWEEP = "sweep"
@@ -76,9 +69,7 @@ def memory_limit(row: Row) -> Optional[Limit]:
         return READING.get(row.layout, READING_ROWS)
     if word in ("soft_threshold", "hard_threshold"):
         return THRESHOLDS.get(row.layout)
-    if word == "apply_multiplier":
-        return MULTIPLIERS.get(row.layout)
-    return ACROSS.get(row.operation) if row.layout == "strided axis" else None
+    return MULTIPLIERS.get(row.layout) if word == "apply_multiplier" else None
 
 
 def loop_with_arithmetic(row: Row) -> str:

@@ -143,25 +143,6 @@ void vector_loop(void *x, const void *h, double factor, int64_t count) {
   compiler_loop<T>(values + i, h ? conditioners + i : nullptr, factor, count - i);
 }
 
-template <class T>
-void loop_by_lines(void *x, int64_t rows, int64_t cols, double factor) {
-  using Vectors = VectorsOf<T>;
-  using Memory = typename Vectors::Memory;
-  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(Memory));
-  auto *values = static_cast<Memory *>(x);
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Vectors::d));
-  const auto scale = hn::Set(Vectors::d, static_cast<hn::TFromD<decltype(Vectors::d)>>(factor));
-  for (int64_t col = 0; col + kLine <= cols; col += kLine) {
-    for (int64_t row = 0; row < rows; ++row) {
-      Memory *line = values + row * cols + col;
-      for (int64_t i = 0; i < kLine; i += lanes) {
-        const auto product = hn::Mul(Vectors::load(line + i), scale);
-        hn::Store(Vectors::pack(product), Vectors::packed, line + i);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 SweepLoops sweep_loops(const Dtype &dtype) {
@@ -552,11 +533,6 @@ uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes) 
 
 uint64_t read_all(const void *data, int64_t bytes) {
   return read_rows(data, 1, 0, bytes);
-}
-
-LineLoop line_loop(const Dtype &dtype) {
-  return with_element_type(dtype.code,
-                           [](auto tag) -> LineLoop { return loop_by_lines<decltype(tag)>; });
 }
 
 }  // namespace bench

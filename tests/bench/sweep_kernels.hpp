@@ -28,11 +28,6 @@ uint64_t read_all(const void *data, int64_t bytes);
 // The same of rows of `bytes`, `step` bytes apart, which is whole cache lines.
 uint64_t read_rows(const void *data, int64_t rows, int64_t step, int64_t bytes);
 
-// x[i] *= factor for contiguous rows of `cols` elements, a cache line of each row at a time. `x` is
-// aligned to one, and rows are whole ones.
-using LineLoop = void (*)(void *x, int64_t rows, int64_t cols, double factor);
-LineLoop line_loop(const Dtype &dtype);
-
 // Reads, or reads and writes, all of `data`, with so many operations on vectors for each cache line:
 // minima and maxima of 32-bit integers, four side by side, which change nothing. Memory is asked for
 // ahead as the library does. `data` is aligned to a line. What is returned depends on all of `data`
