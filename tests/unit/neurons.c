@@ -4,13 +4,15 @@
 #include "support.h"
 
 /* Neurons have a row of the first layer, a bias and a column of the second: so long that they are
- * read in parts, or short enough to be read whole. There are more than are written together. */
-enum { kNeurons = 4200, kRow = 72, kColumn = 960, kShortColumn = 300 };
+ * read in parts, or short enough to be read whole. There are more than are written together; neither
+ * they nor their parts are a multiple of what is. */
+enum { kNeurons = 4202, kRow = 136, kColumn = 1030, kShortColumn = 300 };
 
 typedef struct {
   int32_t column; /* elements of it */
   double squares[kNeurons];
   float w1[kNeurons * kRow], bias[kNeurons], w2[kColumn * kNeurons];
+  float beyond[2 * kNeurons]; /* what no call may write */
 } layers;
 
 static layers l;
@@ -26,6 +28,7 @@ static float *at(int n, int k) {
 
 static void fill(int32_t column) {
   l.column = column;
+  for (int i = 0; i < 2 * kNeurons; ++i) l.beyond[i] = 1;
   for (int n = 0; n < kNeurons; ++n) {
     l.squares[n] = 0.0;
     for (int k = 0; k < kRow + 1 + column; ++k) {
@@ -39,8 +42,8 @@ static void fill(int32_t column) {
 static spk_block *neurons(int first, spk_buffer *leaves) {
   const spk_buffer buffers[] = {F32(l.w1), F32(l.bias), F32(l.w2)};
   spk_block *blocks[] = {
-      blocks_of(SPK_F32, "(4200,72)", DIMS(1, 0)), blocks_of(SPK_F32, "(4200,1)", DIMS(1, 1)),
-      blocks_of(SPK_F32, l.column == kColumn ? "(960,4200)" : "(300,4200)", DIMS(0, 1))};
+      blocks_of(SPK_F32, "(4202,136)", DIMS(1, 0)), blocks_of(SPK_F32, "(4202,1)", DIMS(1, 1)),
+      blocks_of(SPK_F32, l.column == kColumn ? "(1030,4202)" : "(300,4202)", DIMS(0, 1))};
   spk_block *members[3];
   int32_t orders[6];
   for (int i = 0; i < 3; ++i) {
@@ -64,6 +67,7 @@ static void assert_scaled(const double *factor, double error) {
       assert_near(*at(n, k), want, fabs(want) * error);
     }
   }
+  for (int i = 0; i < 2 * kNeurons; ++i) assert_true(l.beyond[i] == 1);
 }
 
 static void check_writing(int first, int32_t column) {
