@@ -108,7 +108,7 @@ struct Grid {
   bool is_large() const { return numel_per_block > kPartElements; }
   // Are blocks cut into parts? Those of many elements whose rows are single ones, ragged or many are,
   // even if they are not large: whole ones side by side would be in no near cache, and their rows too
-  // short to be read fast. So are those they are coupled with: each leaf is read in its own order.
+  // short to be read fast. So are those they are coupled with, which take turns in pieces.
   bool is_deep() const;
   // Are blocks made of so many short rows that they are better written row by row, those of
   // neighbours together?

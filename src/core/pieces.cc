@@ -7,7 +7,7 @@
 namespace spk {
 namespace {
 
-// About as many elements are written at once.
+// About as many elements are read of long rows, and written, at once.
 constexpr int64_t kElements = int64_t{1} << 17;
 
 // How many blocks of a leaf with short rows are taken together: long rows of them are read fastest,

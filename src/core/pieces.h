@@ -1,6 +1,7 @@
-// How blocks in parts are read, and they and thin ones are written: in pieces, in parallel. Each
-// thread begins with the same pieces both times. Lines of memory that the cache of another thread
-// holds are slow to write where threads do not share one: on some processors, ten times as slow.
+// How blocks in parts are read, and they and others are written: in pieces, in parallel. Each thread
+// begins with the same pieces both times, unless progress is reported. Lines of memory that the cache
+// of another thread holds are slow to write where threads do not share one: on some processors, ten
+// times as slow.
 #pragma once
 
 #include "core/call.h"
@@ -16,8 +17,8 @@ struct Piece {
   Rect strip;    // of each block: the part, or some of it
 };
 
-// The pieces of a grid, which has to outlive them. They have about as much to do each, and leaves
-// take turns, in step.
+// The pieces of a grid, which has to outlive them. Leaves take turns, in step: a step has as great a
+// share of one leaf as of another.
 class Pieces {
  public:
   Pieces(Call &call, const Grid &grid);
@@ -60,11 +61,11 @@ class Pieces {
   };
 
   LeafCut cut_of(const GridLeaf &leaf) const;
-  // Piece `number` of a leaf's in a box, or a strip of it; empty at some edges.
+  // Piece `number` of a leaf's in a box; empty at some edges. And a strip of a part.
   Piece piece(size_t leaf, int64_t box, int64_t number) const;
   static Rect strip_of(const LeafCut &cut, const Rect &part, int64_t number);
 
-  // Share `turn` of `turns` of a step's pieces, of each leaf.
+  // Share `turn` of `turns` of a step's pieces, of each leaf: in strips, if there are several turns.
   template <typename Fn>
   void run(Scratch &scratch, int64_t box, int64_t step, int64_t turn, int64_t turns, Fn &fn) const {
     for (size_t l = 0; l < cuts_.size(); ++l) {

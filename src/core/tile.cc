@@ -38,7 +38,8 @@ void for_each_run(const Rect &rect, const GridArray &array, int64_t size, Fn &&f
   });
 }
 
-// The parts of a leaf cut about alike, so that two or four threads have as much to do each.
+// The parts of a leaf cut about alike, so that two or four threads have as much to do each; however
+// many there are, because this fixes the order of sums.
 Tiling evenly(const Tiling &parts, const GridLeaf &leaf) {
   constexpr int64_t kThreads = 4;
   const Extents &extent = parts.extent();

@@ -347,7 +347,7 @@ struct Kernels {
   // Square roots, and the nearest floats, of values in place.
   void (*roots)(double *values, int64_t n);
   void (*round_to_float)(double *values, int64_t n);
-  // How many boxes of a coupling later is what is asked for while one is written.
+  // How many boxes ahead of the one that is written a coupling asks for.
   int64_t boxes_ahead;
   void (*scale[kDtypes])(const ScaleArgs &args);
   void (*scale_by_floats[kDtypes])(const ScaleArgs &args);  // all but f64
