@@ -78,17 +78,16 @@ LocalThresholds local_thresholds(const Kernels &kernels, Scratch &scratch, const
   return {reinterpret_cast<const std::byte *>(copy), size_of(SPK_F64)};
 }
 
-int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, bool is_tile,
+int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, int64_t soon,
             const RectThresholds &how, const LocalThresholds &thresholds) {
   const ThresholdKernel kernel = kernel_for(how, leaf, plan, thresholds.are_doubles());
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
-  args.blocks.ahead = is_tile ? leaf.ahead : 0;
-  args.blocks.soon = is_tile ? leaf.soon : 0;
+  args.blocks.soon = soon;
+  args.blocks.from_memory = leaf.past_caches;
   args.threshold_scale = how.scale;
   args.eps = how.eps;
-  args.blocks.from_memory = leaf.past_caches;
   const std::byte *x = leaf.x + dot(low, leaf.grid_x);
   int64_t alive = 0;
   plan.blocks.for_each_outer(2, [&](const int64_t *offset) {
@@ -125,7 +124,7 @@ bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, 
   const ReducePlan &plan = is_tile ? leaf.reduce : *own;
   if (!is_suitable(leaf, plan) || !kernel_for(how, leaf, plan, false)) return false;
   const LocalThresholds thresholds = local_thresholds(kernels, scratch, rect, how.array);
-  *alive = run(leaf, plan, rect.low, is_tile, how, thresholds);
+  *alive = run(leaf, plan, rect.low, is_tile ? leaf.soon : 0, how, thresholds);
   return true;
 }
 
