@@ -166,6 +166,7 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
     x[i] = reinterpret_cast<const T *>(args.x + args.x_at[i]);
     y[i] = reinterpret_cast<T *>(args.y + args.y_at[i]);
   }
+  SortedScopes<T, N> sorted;
   for (; args.scopes - scope >= kC * kL; scope += kC * kL) {
     Vec<T> element[kC][N];
     for (size_t i = 0; i < N; ++i) {
@@ -174,7 +175,9 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
     }
     Vec<T> cut[kC];
     bool certain = true;
-    for (int64_t c = 0; c < kC; ++c) certain &= CutRegisters<T, N>(args, element[c], &cut[c]);
+    for (int64_t c = 0; c < kC; ++c) {
+      certain &= CutRegisters<T, N>(args, element[c], &sorted, &cut[c]);
+    }
     if (!certain) {
       if (!MaySettle(args)) return scope;
       for (int64_t c = 0; c < kC; ++c) SettleRegister<T, N>(args, x, y, scope + c * kL, cut[c]);

@@ -275,12 +275,12 @@ HWY_INLINE void StoreCut(const Vec<T> *element, Vec<T> cut, Panel<T> *panel) {
 // A register of scopes of any other size.
 template <typename T, size_t N>
 HWY_INLINE bool SelectTransposed(const SelectFewArgs &args, const Places<T> &places, const T *x,
-                                 T *y, Panel<T> *panel) {
+                                 T *y, SortedScopes<T, N> *sorted, Panel<T> *panel) {
   constexpr auto n = static_cast<int64_t>(N);
   Vec<T> element[HWY_MAX(n, kAtom<T>)];
   LoadPositions<T, N>(x, n, 0, element);
   Vec<T> cut;
-  const bool certain = CutRegisters<T, N>(args, element, &cut);
+  const bool certain = CutRegisters<T, N>(args, element, sorted, &cut);
   if (!certain) {
     StoreCut<T, N>(element, cut, panel);
     return false;
@@ -298,11 +298,11 @@ inline constexpr bool kCompares = (N == 2 || N == 4) && kHoldsPartners<N, Tag<T>
 // Returns false if a cut leaves a doubt; the panel then has what it takes to settle it.
 template <typename T, size_t N>
 HWY_INLINE bool SelectRegister(const SelectFewArgs &args, const Places<T> &places, const T *x, T *y,
-                               Panel<T> *panel) {
+                               SortedScopes<T, N> *sorted, Panel<T> *panel) {
   if constexpr (kCompares<T, N>) {
     return ComparePartners<T, N>(args, x, y);
   } else {
-    return SelectTransposed<T, N>(args, places, x, y, panel);
+    return SelectTransposed<T, N>(args, places, x, y, sorted, panel);
   }
 }
 // Returns whether the next register should be settled, too, without trying to select it.
@@ -328,7 +328,8 @@ HWY_NOINLINE int64_t UntilDoubt(const SelectFewArgs &args, const Places<T> &plac
   constexpr int64_t kL = kLanesOf<T>;
   const auto *x = reinterpret_cast<const T *>(args.x) + scope * n;
   auto *y = reinterpret_cast<T *>(args.y) + scope * n;
-  for (; scope < end && SelectRegister<T, N>(args, places, x, y, panel); scope += kL) {
+  SortedScopes<T, N> sorted;
+  for (; scope < end && SelectRegister<T, N>(args, places, x, y, &sorted, panel); scope += kL) {
     x += kL * n;
     y += kL * n;
   }

@@ -374,22 +374,63 @@ HWY_INLINE Vec<T> HalvedCut(const SelectFewArgs &args, const Vec<T> *element) {
   return hn::Load(d, cut);
 }
 
+// Finds the edge at k of registers of scopes of N elements, one a lane: from the sorted keys of their
+// halves, as EdgeOf does, or of all in one if they are few.
+template <typename T, size_t N>
+class SortedScopes {
+ public:
+  HWY_INLINE SortedScopes() {
+    for (auto &row : row_) hn::Store(hn::Set(D(), kLowKey<T>), D(), row);
+    hn::Store(hn::Set(D(), kHighKey<T>), D(), row_[kFirst]);
+  }
+
+  // Returns false if some keys do not compare.
+  HWY_INLINE bool FindEdge(const Vec<T> *element, int64_t k, Edge<T> *edge) {
+    Vec<T> second[kSecond];
+    for (size_t i = 0; i < kSecond; ++i) second[i] = Magnitude<T>(element[kFirst + i]);
+    bool compare = SortKeys<T, kSecond>(second);
+    for (size_t i = 0; i < kSecond; ++i) hn::Store(second[i], D(), row_[kFirst + 1 + i]);
+    const auto *last = row_ + kFirst + k;
+    edge->last_in = hn::Load(D(), last[0]);
+    edge->first_out = hn::Load(D(), last[1]);
+    if constexpr (kFirst > 0) {
+      Vec<T> first[kFirst];
+      for (size_t i = 0; i < kFirst; ++i) first[i] = Magnitude<T>(element[i]);
+      compare &= SortKeys<T, kFirst>(first);
+      for (size_t i = 0; i < kFirst; ++i) {
+        const Vec<T> a = hn::Load(D(), last[-1 - static_cast<int64_t>(i)]);
+        const Vec<T> b = hn::Load(D(), last[-static_cast<int64_t>(i)]);
+        edge->last_in = Larger<T>(edge->last_in, Smaller<T>(first[i], a));
+        edge->first_out = Larger<T>(edge->first_out, Smaller<T>(first[i], b));
+      }
+    }
+    return compare;
+  }
+
+ private:
+  using D = Tag<T>;
+  static constexpr size_t kMostInOne = 8;
+  static constexpr size_t kFirst = N > kMostInOne ? N / 2 : 0;
+  static constexpr size_t kSecond = N - kFirst;
+
+  // The keys of the second half. Before them is one above all keys, and before and after those, so
+  // that ways to take keys that there are not do not count, some below all.
+  HWY_ALIGN T row_[kFirst + 1 + kSecond + kFirst][kLanesOf<T>];
+};
+
 // Cuts a register of scopes, one a lane. Returns false if that leaves a doubt.
 template <typename T, size_t N>
-HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element, Vec<T> *cut) {
+HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element,
+                             SortedScopes<T, N> *sorted, Vec<T> *cut) {
   constexpr Tag<T> d;
-  const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
-  const int64_t k = args.counts[0];
-  Vec<T> key[N];
-  for (size_t i = 0; i < N; ++i) key[i] = Magnitude<T>(element[i]);
-  if (!SortKeys<T, N>(key)) {
+  Edge<T> edge;
+  if (!sorted->FindEdge(element, args.counts[0], &edge)) {
     *cut = HalvedCut<T, N>(args, element);
     return false;
   }
-  HWY_ALIGN T sorted[N][kLanesOf<T>];
-  for (size_t i = 0; i < N; ++i) hn::Store(key[i], d, sorted[i]);
-  const Vec<T> last_in = hn::Min(hn::Load(d, sorted[k - 1]), nan);
-  const Vec<T> first_out = hn::Min(hn::Load(d, sorted[k]), nan);
+  const Vec<T> nan = hn::Set(d, static_cast<T>(args.nan_key));
+  const Vec<T> last_in = hn::Min(edge.last_in, nan);
+  const Vec<T> first_out = hn::Min(edge.first_out, nan);
   *cut = hn::Sub(last_in, hn::Set(d, T{1}));
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
   return hn::AllFalse(d, hn::Lt(hn::Sub(last_in, first_out), margin));
