@@ -1,6 +1,7 @@
 /* Tensors of more than caches hold, which are read and written in ways of their own. All elements of
  * a block, of a power of four, are 1, or 3 if it lives: norms, and what thresholds leave, are exact. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "support.h"
 
@@ -172,12 +173,35 @@ static void blocks_are_multiplied(void **state) {
   for_each_tensor(check_multiplier);
 }
 
+/* Both thresholds into another tensor, of which nothing is known; the first one is left as it is. */
+static void check_into(tensor *t) {
+  double threshold[] = {1.5 * root_of_size(t)};
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  tensor into = *t;
+  into.x = malloc(sizeof(float) * kNumel);
+  assert_non_null(into.x);
+  memset(into.x, 0x55, sizeof(float) * kNumel);
+  const spk_buffer leaf = leaf_of(t);
+  const spk_buffer to = leaf_of(&into);
+  assert_ok(
+      spk_block_soft_threshold(NULL, t->block, &leaf, &to, 1, &F64(threshold), &options, NULL));
+  assert_holds(&into, 0, 1.5);
+  assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, &to, 1, &F64(threshold), NULL, NULL));
+  assert_holds(&into, 0, 3);
+  assert_holds(t, 1, 3);
+  free(into.x);
+}
+
+static void results_go_elsewhere(void **state) {
+  (void)state;
+  for_each_tensor(check_into);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(norms_are_known),
-      TEST(blocks_live_or_die),
-      TEST(blocks_shrink),
-      TEST(blocks_are_multiplied),
+      TEST(norms_are_known),       TEST(blocks_live_or_die),   TEST(blocks_shrink),
+      TEST(blocks_are_multiplied), TEST(results_go_elsewhere),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
