@@ -386,6 +386,25 @@ Trial reading_and_sweeping_tiles(const Setting &setting, int64_t numel) {
   return visiting_tiles<kLeaves>(setting, numel, 2, read, sweep);
 }
 
+// The same with what soft thresholds of floats compute for each element.
+template <int64_t kLeaves>
+Trial computing_in_tiles(const Setting &setting, int64_t numel) {
+  if (setting.pool.dtype().code != SPK_F32) throw Skip("other dtypes compute otherwise");
+  constexpr int64_t kFloat = sizeof(float);
+  const auto read = [](const std::byte *tile, int64_t step, int64_t) {
+    const auto *x = reinterpret_cast<const float *>(tile);
+    volatile double sink = sum_squares_of_rows(x, kTileSide, step / kFloat, kTileSide);
+    static_cast<void>(sink);
+  };
+  const auto write = [](std::byte *tile, int64_t step, int64_t ahead) {
+    for (int64_t row = 0; row < kTileSide; ++row, tile += step) {
+      ask_for(tile + ahead, kTileSide * kFloat);
+      scale_in_doubles(reinterpret_cast<float *>(tile), kTileSide, kFactor);
+    }
+  };
+  return visiting_tiles<kLeaves>(setting, numel, 2, read, write);
+}
+
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);
 
 Case limit(const char *operation, const char *layout, const LayoutFamily &family, MakeTrial make) {
@@ -474,13 +493,17 @@ std::vector<Case> limit_cases() {
                         computing_in_doubles<true>));
   add_arithmetic("reading h, then two steps and a write", "in floats and doubles",
                  computing_conditioned);
-  const auto add_tiles = [&](const char *layout, MakeTrial read, MakeTrial sweep) {
+  const auto add_tiles = [&](const char *layout, MakeTrial read, MakeTrial sweep,
+                             MakeTrial compute) {
     cases.push_back(limit("reading, tile by tile", layout, matrices, read));
     cases.push_back(limit("reading, then x *= a, by tiles", layout, matrices, sweep));
+    cases.push_back(limit("squares, then products, by tiles", layout, matrices, compute));
   };
-  add_tiles("tiles 64x64", reading_tiles<1>, reading_and_sweeping_tiles<1>);
-  add_tiles("2 coupled leaves", reading_tiles<2>, reading_and_sweeping_tiles<2>);
-  add_tiles("4 coupled leaves", reading_tiles<4>, reading_and_sweeping_tiles<4>);
+  add_tiles("tiles 64x64", reading_tiles<1>, reading_and_sweeping_tiles<1>, computing_in_tiles<1>);
+  add_tiles("2 coupled leaves", reading_tiles<2>, reading_and_sweeping_tiles<2>,
+            computing_in_tiles<2>);
+  add_tiles("4 coupled leaves", reading_tiles<4>, reading_and_sweeping_tiles<4>,
+            computing_in_tiles<4>);
   return cases;
 }
 

@@ -340,6 +340,25 @@ double sum_squares_in_doubles(const double *x, int64_t count) {
                                      [](const double *p) { return hn::Load(Doubles(), p); });
 }
 
+double sum_squares_of_rows(const float *x, int64_t rows, int64_t step, int64_t count) {
+  constexpr int64_t kSums = 8;
+  const Doubles d;
+  const hn::Rebind<float, Doubles> floats;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Plain sums[kSums];
+  for (int64_t row = 0; row < rows; ++row, x += step) {
+    for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
+      HWY_UNROLL(8)
+      for (int64_t k = 0; k < kSums; ++k) {
+        sums[k].add(hn::PromoteTo(d, hn::Load(floats, x + i + k * lanes)));
+      }
+    }
+  }
+  DoubleVec total = sums[0].total();
+  for (int64_t k = 1; k < kSums; ++k) total = hn::Add(total, sums[k].total());
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
 void scale_in_doubles(double *x, int64_t count, double factor) {
   const Doubles d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
