@@ -22,15 +22,23 @@ int64_t side_by_side(const Grid &grid, const GridLeaf &leaf, int64_t threads) {
   return (grid.numblk() + boxes - 1) / boxes;
 }
 
+// Of the leaves with short rows, the one with the largest blocks; NULL if there is none.
+const GridLeaf *largest_of_short_rows(const Grid &grid) {
+  const GridLeaf *largest = nullptr;
+  for (const GridLeaf &leaf : grid.leaves) {
+    if (leaf.has_long_rows()) continue;
+    if (!largest || leaf.numel() > largest->numel()) largest = &leaf;
+  }
+  return largest;
+}
+
 // Blocks that are read and written together: tiles; or, of blocks in parts, one, or as many as lie
 // side by side where rows are short.
 Tiling boxes_of(const Grid &grid, int64_t threads) {
   if (!grid.is_deep() && !grid.is_thin()) return grid.tiles();
-  for (const GridLeaf &leaf : grid.leaves) {
-    if (leaf.has_long_rows()) continue;
-    return Tiling(grid.shape, leaf.grid_x, 1, side_by_side(grid, leaf, threads));
-  }
-  return Tiling(grid.shape, grid.leaves[0].grid_x, 1, 1);
+  const GridLeaf *leaf = largest_of_short_rows(grid);
+  if (!leaf) return Tiling(grid.shape, grid.leaves[0].grid_x, 1, 1);
+  return Tiling(grid.shape, leaf->grid_x, 1, side_by_side(grid, *leaf, threads));
 }
 
 }  // namespace
