@@ -96,14 +96,14 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
         });
   }
   const Kernels &kernels = call.kernels();
-  const RectThresholds how = {kernels.shrink_across,
-                              kernels.shrink_along,
-                              kernels.shrink_rows,
-                              kernels.shrink_tiles,
-                              thresholds,
-                              options.threshold_scale,
-                              options.eps};
-  const Tiling boxes = threshold_boxes(grid, how);
+  RectThresholds how = {kernels.shrink_across,
+                        kernels.shrink_along,
+                        kernels.shrink_rows,
+                        kernels.shrink_tiles,
+                        thresholds,
+                        options.threshold_scale,
+                        options.eps};
+  const Tiling boxes = threshold_boxes(grid, &how);
   call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
     tally->achieved += soft_threshold_rect(kernels, scratch, grid, boxes[i], how);
   });

@@ -84,6 +84,7 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
+  args.blocks.ahead = how.ahead;
   args.blocks.soon = soon;
   args.blocks.from_memory = leaf.past_caches;
   args.threshold_scale = how.scale;
@@ -100,13 +101,16 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 
 }  // namespace
 
-Tiling threshold_boxes(const Grid &grid, const RectThresholds &how) {
+Tiling threshold_boxes(const Grid &grid, RectThresholds *how) {
   const GridLeaf &leaf = grid.leaves[0];
   const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(leaf)) &&
-                         kernel_for(how, leaf, leaf.reduce, false) &&
+                         kernel_for(*how, leaf, leaf.reduce, false) &&
                          is_suitable(leaf, leaf.reduce);
-  if (!in_one_go) return grid.tiles();
-  return Tiling(grid.shape, leaf.grid_x, grid.numel_per_block, grid.streamed_elements());
+  const Tiling boxes =
+      in_one_go ? Tiling(grid.shape, leaf.grid_x, grid.numel_per_block, grid.streamed_elements())
+                : grid.tiles();
+  how->ahead = boxes.stride(leaf.grid_x);
+  return boxes;
 }
 
 bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,

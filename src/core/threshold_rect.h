@@ -15,11 +15,13 @@ struct RectThresholds {
   const GridArray &array;
   double scale = 1.0;  // of soft thresholding
   double eps = 0.0;    // of soft thresholding
+  int64_t ahead = 0;   // bytes from a box to the next, as threshold_boxes has them
 };
 
 // The boxes that a grid is thresholded in. Those of long rows and of tiles hold more of them than
 // Grid::tiles: only within a box is one read while another one is written.
-Tiling threshold_boxes(const Grid &grid, const RectThresholds &how);
+// Sets how->ahead.
+Tiling threshold_boxes(const Grid &grid, RectThresholds *how);
 
 // Sets `alive` to how many blocks stay alive. Returns false, and does nothing, where the layout or
 // the score dtype wants norms first.

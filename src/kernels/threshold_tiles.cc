@@ -221,7 +221,7 @@ HWY_NOINLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
     const std::byte *x = blocks.x + o * blocks.outer.step;
     const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
     const bool is_last = o + 1 == blocks.outer.count;
-    const int64_t next = is_last ? 0 : blocks.outer.step;
+    const int64_t next = is_last ? blocks.ahead : blocks.outer.step;
     if (turns > 0) kept += tiles.RunTurns(x, threshold, turns, next);
     if (rest == 0) continue;
     kept += tiles.RunRest(x + in_turns * blocks.inner.step, threshold + in_turns, rest);
