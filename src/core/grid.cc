@@ -277,7 +277,7 @@ int64_t Grid::streamed_elements() const {
 void GridLeaf::plan_boxes(const Tiling &boxes, const Extents &local, Memory *memory) {
   reduce = plan_reduction(*this, boxes.extent(), local, Rect::whole(block), memory);
   ahead = boxes.stride(grid_x);
-  soon = is_gapless(*this, boxes.extent()) ? kFar : ahead;
+  soon = is_gapless(*this, boxes.extent()) ? kFar : not_in_stream(ahead);
 }
 
 bool GridLeaf::has_short_rows() const {

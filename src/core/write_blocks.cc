@@ -120,7 +120,7 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
       const bool is_coupled = grid.leaves.size() > 1 && leaf.soon != kFar;
-      args.soon = is_coupled ? kernels.boxes_ahead * leaf.soon : leaf.soon;
+      args.soon = is_coupled ? not_in_stream(kernels.boxes_ahead * leaf.soon) : leaf.soon;
       apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =
@@ -135,7 +135,7 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
 int64_t ahead_of(const WritePlan &plan) {
   constexpr int64_t kRowsAhead = 4;
   const bool is_stream = plan[1].extent == 1 || plan[1].step[0] == plan[0].extent * plan[0].step[0];
-  return is_stream ? kFar : kRowsAhead * plan[1].step[0];
+  return is_stream ? kFar : not_in_stream(kRowsAhead * plan[1].step[0]);
 }
 
 template <typename Factor>
