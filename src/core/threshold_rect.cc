@@ -106,7 +106,7 @@ Tiling threshold_boxes(const Grid &grid, RectThresholds *how) {
   const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(leaf)) &&
                          kernel_for(*how, leaf, leaf.reduce, false) &&
                          is_suitable(leaf, leaf.reduce);
-  const Tiling boxes =
+  Tiling boxes =
       in_one_go ? Tiling(grid.shape, leaf.grid_x, grid.numel_per_block, grid.streamed_elements())
                 : grid.tiles();
   how->ahead = boxes.stride(leaf.grid_x);
