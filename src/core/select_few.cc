@@ -73,7 +73,7 @@ Nest scope_nest(const Scope &scope, const GridLeaf &leaf, const Rect &scopes,
   return nest;
 }
 
-enum class Layout { kAcross, kAlong, kCopiedAcross, kCopiedAlong };
+enum class Layout { kAcross, kAlong, kShortRows, kCopiedAcross, kCopiedAlong };
 
 constexpr bool is_copied(Layout layout) {
   return layout == Layout::kCopiedAcross || layout == Layout::kCopiedAlong;
@@ -114,7 +114,8 @@ class FewElements {
 
   Layout layout(const Rect &scopes) const {
     const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
-    return layout_of(nest, n(), size(), positions_.are_contiguous(n(), size()));
+    const Layout layout = layout_of(nest, n(), size(), positions_.are_contiguous(n(), size()));
+    return layout == Layout::kCopiedAcross && are_short_rows(nest) ? Layout::kShortRows : layout;
   }
 
   FewTotals select(Scratch &scratch, Layout layout, const Rect &scopes, const Extents &low) const {
@@ -128,19 +129,38 @@ class FewElements {
   }
 
  private:
+  // Is there a kernel for rows of a few scopes? Shorter ones would leave most of a register idle.
+  bool are_short_rows(const Nest &nest) const {
+    constexpr int64_t kLeastBytes = 32;
+    const NestDim &row = nest[0];
+    const bool side_by_side =
+        row.step[0] == size() && row.step[1] == size() && row.extent * size() >= kLeastBytes;
+    const bool is_small = n() > 1 && n() <= kMostInShortRows;
+    const bool keeps_some = counts_.count == 1 && counts_.counts[0] > 0 && counts_.counts[0] < n();
+    return side_by_side && is_small && keeps_some && options_.margin == 1 &&
+           kernels_.select_short_rows[index_of_dtype(leaf_.dtype)];
+  }
+
   // Scopes that lie in rows of memory. `low` is where in the leaf's grid of scopes they begin.
   void select_rows(Layout layout, const Rect &scopes, const Extents &low, FewTotals *totals) const {
     const auto select = kernel_for(layout);
-    const Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
+    Nest nest = scope_nest(scope_, leaf_, scopes, counts_);
     SelectFewArgs args = arguments(totals);
     args.scopes = nest[0].extent;
+    const bool in_groups = layout == Layout::kShortRows;
+    if (in_groups) {
+      nest.pad_to(2);
+      args.groups = nest[1].extent;
+      args.x_group = nest[1].step[0];
+      args.y_group = nest[1].step[1];
+    }
     args.x_at = positions_.x;
     args.y_at = positions_.y;
     args.count_step = nest[0].step[2];
     const std::byte *x = leaf_.x + dot(low, leaf_.grid_x);
     std::byte *y = leaf_.y + dot(low, leaf_.grid_y);
     const int64_t *wanted = first_count(scopes);
-    nest.for_each_outer(1, [&](const int64_t *offset) {
+    nest.for_each_outer(in_groups ? 2 : 1, [&](const int64_t *offset) {
       args.x = x + offset[0];
       args.y = y + offset[1];
       args.counts = wanted + offset[2];
@@ -204,6 +224,7 @@ class FewElements {
   SelectFewKernel kernel_for(Layout layout) const {
     const auto dtype = index_of_dtype(leaf_.dtype);
     const bool few = n() <= kFewBlocks;
+    if (layout == Layout::kShortRows) return kernels_.select_short_rows[dtype];
     if (is_along(layout)) return (few ? kernels_.select_along : kernels_.halve_along)[dtype];
     return (few ? kernels_.select_across : kernels_.halve_across)[dtype];
   }

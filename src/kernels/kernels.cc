@@ -32,6 +32,7 @@ const Kernels *make_table() {
   fill_block_keys(table);
   fill_blocks_in_lanes(table);
   fill_select_many(table);
+  fill_select_short_rows(table);
   fill_shrink(table);
   fill_threshold_across(table);
   fill_threshold_along(table);

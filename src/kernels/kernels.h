@@ -250,6 +250,9 @@ struct TransposeArgs {
 // keys.
 inline constexpr int64_t kHalvedBlocks = 256;
 
+// Scopes in short rows have no more elements.
+inline constexpr int64_t kMostInShortRows = 16;
+
 // The top elements of many scopes of `n` elements each: the others become +0. Keys are the bits of
 // magnitudes.
 struct SelectFewArgs {
@@ -266,6 +269,9 @@ struct SelectFewArgs {
   // Above 1 ties are counted, not settled: some scopes have then kept some of them.
   int64_t margin;
   bool keep_ties;   // keep all that are tied with the last kept one
+  int64_t groups;   // of scopes side by side; only of short rows
+  int64_t x_group;  // bytes between them
+  int64_t y_group;
   int64_t *ties;    // added to; see spk_report
   int64_t *beyond;  // added to: kept because of keep_ties
 };
@@ -407,6 +413,9 @@ struct Kernels {
   void (*rank_few)(const RankFewArgs &args);
   // Scopes whose elements are side by side with those of the next scope: one row a position.
   SelectFewKernel select_across[kDtypes];
+  // The same in groups of short rows, of 2 to kMostInShortRows elements a scope; all scopes keep as
+  // many, some but not all, and ties are settled. NULL where registers cannot be written in part.
+  SelectFewKernel select_short_rows[kDtypes];
   // Scopes one after the other, each a row.
   SelectFewKernel select_along[kDtypes];
   // The same of more than kFewBlocks elements a scope, of which ties are settled.

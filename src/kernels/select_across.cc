@@ -123,36 +123,16 @@ constexpr int64_t Together(int64_t n) {
   return n > kWays ? kLine<T> / kLanesOf<T> : 1;
 }
 
-// Selects a register of scopes, from `scope` on of the rows x, where the last keys that stay and the
-// first that go may be equal.
+// A register of scopes, from `scope` on of rows.
 template <typename T, size_t N>
-HWY_NOINLINE void SettleRegister(const SelectFewArgs &args, const T *const *x, T *const *y,
-                                 int64_t scope, Vec<T> cut) {
-  constexpr Tag<T> d;
-  const Vec<T> last_in = hn::Add(cut, hn::Set(d, T{1}));
-  Vec<T> key[N];
-  Vec<T> minus_above = hn::Zero(d);
-  Vec<T> minus_equal = hn::Zero(d);
-  for (size_t i = 0; i < N; ++i) {
-    key[i] = ClampedKey<T>(hn::LoadU(d, x[i] + scope), args.nan_key);
-    minus_above = hn::Add(minus_above, hn::VecFromMask(d, hn::Gt(key[i], last_in)));
-    minus_equal = hn::Add(minus_equal, hn::VecFromMask(d, hn::Eq(key[i], last_in)));
-  }
-  const Vec<T> quota = hn::Add(hn::Set(d, static_cast<T>(args.counts[0])), minus_above);
-  const Vec<T> equal = hn::Neg(minus_equal);
-  const auto tied = hn::Gt(equal, quota);
-  *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
-  const Vec<T> stay = args.keep_ties ? equal : quota;
-  *args.beyond += SumOfLanes<T>(hn::Sub(stay, quota));
-  Vec<T> left = stay;
-  for (size_t i = 0; i < N; ++i) {
-    const auto is_equal = hn::Eq(key[i], last_in);
-    const auto stays_equal = hn::And(is_equal, hn::Gt(left, hn::Zero(d)));
-    left = hn::Add(left, hn::VecFromMask(d, is_equal));
-    const auto stays = hn::Or(hn::Gt(key[i], last_in), stays_equal);
-    hn::StoreU(hn::IfThenElseZero(stays, hn::LoadU(d, x[i] + scope)), d, y[i] + scope);
-  }
-}
+struct WholeRegister {
+  const T *const *x;
+  T *const *y;
+  int64_t scope;
+
+  HWY_INLINE Vec<T> Load(size_t i) const { return hn::LoadU(Tag<T>(), x[i] + scope); }
+  HWY_INLINE void Store(Vec<T> v, size_t i) const { hn::StoreU(v, Tag<T>(), y[i] + scope); }
+};
 
 // Registers of scopes from `scope` on, as long as doubts can be settled; returns where it stopped.
 template <typename T, size_t N>
@@ -180,7 +160,9 @@ int64_t AcrossInRegisters(const SelectFewArgs &args, int64_t scope) {
     }
     if (!certain) {
       if (!MaySettle(args)) return scope;
-      for (int64_t c = 0; c < kC; ++c) SettleRegister<T, N>(args, x, y, scope + c * kL, cut[c]);
+      for (int64_t c = 0; c < kC; ++c) {
+        SettleScopes<T, N>(args, WholeRegister<T, N>{x, y, scope + c * kL}, cut[c]);
+      }
       continue;
     }
     // What was read last is still in cache.

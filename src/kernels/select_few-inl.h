@@ -436,6 +436,36 @@ HWY_INLINE bool CutRegisters(const SelectFewArgs &args, const Vec<T> *element,
   return hn::AllFalse(d, hn::Lt(hn::Sub(last_in, first_out), margin));
 }
 
+// Selects a register of scopes where the last keys that stay and the first that go may be equal.
+// scopes.Load(i) are elements i of them, scopes.Store(v, i) writes those.
+template <typename T, size_t N, class Register>
+HWY_NOINLINE void SettleScopes(const SelectFewArgs &args, const Register &scopes, Vec<T> cut) {
+  constexpr Tag<T> d;
+  const Vec<T> last_in = hn::Add(cut, hn::Set(d, T{1}));
+  Vec<T> key[N];
+  Vec<T> minus_above = hn::Zero(d);
+  Vec<T> minus_equal = hn::Zero(d);
+  for (size_t i = 0; i < N; ++i) {
+    key[i] = ClampedKey<T>(scopes.Load(i), args.nan_key);
+    minus_above = hn::Add(minus_above, hn::VecFromMask(d, hn::Gt(key[i], last_in)));
+    minus_equal = hn::Add(minus_equal, hn::VecFromMask(d, hn::Eq(key[i], last_in)));
+  }
+  const Vec<T> quota = hn::Add(hn::Set(d, static_cast<T>(args.counts[0])), minus_above);
+  const Vec<T> equal = hn::Neg(minus_equal);
+  const auto tied = hn::Gt(equal, quota);
+  *args.ties += SumOfLanes<T>(hn::IfThenElseZero(tied, equal));
+  const Vec<T> stay = args.keep_ties ? equal : quota;
+  *args.beyond += SumOfLanes<T>(hn::Sub(stay, quota));
+  Vec<T> left = stay;
+  for (size_t i = 0; i < N; ++i) {
+    const auto is_equal = hn::Eq(key[i], last_in);
+    const auto stays_equal = hn::And(is_equal, hn::Gt(left, hn::Zero(d)));
+    left = hn::Add(left, hn::VecFromMask(d, is_equal));
+    const auto stays = hn::Or(hn::Gt(key[i], last_in), stays_equal);
+    scopes.Store(hn::IfThenElseZero(stays, scopes.Load(i)), i);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace spk
 HWY_AFTER_NAMESPACE();

@@ -23,6 +23,7 @@ void fill_block_keys(Kernels *table);
 void fill_blocks_in_lanes(Kernels *table);
 void fill_select_halving(Kernels *table);
 void fill_select_many(Kernels *table);
+void fill_select_short_rows(Kernels *table);
 void fill_shrink(Kernels *table);
 void fill_threshold_across(Kernels *table);
 void fill_threshold_along(Kernels *table);

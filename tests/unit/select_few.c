@@ -294,6 +294,24 @@ static void scopes_along_a_strided_axis(void **state) {
   }
 }
 
+/* As many side by side as a register has lanes, fewer, or some more, as along channels of
+ * convolutions; with nothing between rows, and with what is not of the view. */
+static void scopes_in_short_rows(void **state) {
+  (void)state;
+  const int64_t widths[] = {8, 9, 16, 25, 49};
+  for (int64_t m = 2; m <= 17; ++m) {
+    for (int64_t i = 0; i < COUNT(widths); ++i) {
+      const int64_t width = widths[i];
+      const Layout dense = {{5 * m, width}, {width, 1}, kGuard, {1, 1}, {m, 1}};
+      check_all(&dense);
+      const Layout apart = {{3 * m, width}, {width + 3, 1}, kGuard, {1, 1}, {m, 1}};
+      check_all(&apart);
+      const Layout up = {{2 * m, width}, {-width, 1}, kGuard + (2 * m - 1) * width, {1, 1}, {m, 1}};
+      check_all(&up);
+    }
+  }
+}
+
 static void scopes_that_run_backwards(void **state) {
   (void)state;
   for (int64_t m = 2; m <= 32; m += 5) {
@@ -345,12 +363,16 @@ static void scopes_of_dozens(void **state) {
 }
 
 /* Read in one layout, written in another; that they are what in place gives is enough here. */
-static void scopes_of_dozens_elsewhere(void **state) {
+static void scopes_are_kept_elsewhere(void **state) {
   (void)state;
   enum { kGap = 5, kMost = 1 << 14 };
   const struct {
     int64_t rows, cols, scope[2];
-  } all[] = {{64, 192, {1, 64}}, {64, 192, {64, 1}}, {64, 192, {8, 8}}, {2, 4160, {1, 65}}};
+  } all[] = {{64, 192, {1, 64}},
+             {64, 192, {64, 1}},
+             {64, 192, {8, 8}},
+             {2, 4160, {1, 65}},
+             {36, 9, {4, 1}}};
   for (int64_t i = 0; i < COUNT(all); ++i) {
     const int64_t rows = all[i].rows;
     const int64_t cols = all[i].cols;
@@ -518,10 +540,11 @@ int main(void) {
       TEST(contiguous_scopes_of_every_size),
       TEST(rows_that_do_not_touch),
       TEST(scopes_along_a_strided_axis),
+      TEST(scopes_in_short_rows),
       TEST(scopes_that_run_backwards),
       TEST(scopes_of_two_dimensions),
       TEST(scopes_of_dozens),
-      TEST(scopes_of_dozens_elsewhere),
+      TEST(scopes_are_kept_elsewhere),
       TEST(scopes_of_small_blocks),
       TEST(scopes_of_many_neighbouring_small_blocks),
       TEST(small_blocks_are_selected_into_other_steps),
