@@ -55,7 +55,7 @@ void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
   apply(
       call, grid, kDoubleBytes, load_factors,
       [&](Scratch &scratch, const Rect &rect, const double *factor) {
-        scale_rect(call.kernels(), scratch, grid, rect, factor, exact);
+        scale_rect(call.kernels(), scratch, grid, rect, factor, false, exact);
       },
       [&](const Grid &blocks, const double *factor) { scale_all(call, blocks, factor, exact); });
 }

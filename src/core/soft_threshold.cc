@@ -75,7 +75,7 @@ int64_t soft_threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid
   load(kernels, rect, how.array, factor);
   norms_rect(kernels, scratch, grid, rect, 2.0, norms);
   alive = kernels.shrink(norms, count, how.scale, how.eps, factor);
-  scale_rect(kernels, scratch, grid, rect, factor);
+  scale_rect(kernels, scratch, grid, rect, factor, true);
   return alive;
 }
 

@@ -110,17 +110,35 @@ void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
   apply_plan(kernels, leaf, in_order.plan, args, x, y, in_order.factor);
 }
 
+// How far ahead is asked for in a box of one leaf that has not been read before: where blocks side by
+// side make rows of some length, it is these that are read next, and not the next box.
+int64_t rows_soon(const WritePlan &plan, int64_t size, int64_t soon) {
+  constexpr int64_t kLeastBytes = 2048;
+  const NestDim &rows = plan[1];
+  const int64_t row = plan[0].extent * size;
+  const int64_t bytes = rows.extent * row;
+  if (rows.step[0] != row || plan[2].extent == 1 || bytes < kLeastBytes) return soon;
+  const int64_t rows_ahead = std::max<int64_t>((kFar + bytes / 2) / bytes, 1);
+  return not_in_stream(rows_ahead * plan[2].step[0]);
+}
+
+// How far ahead a box is asked for.
+int64_t soon_of(const Kernels &kernels, const Grid &grid, const GridLeaf &leaf, bool is_cached) {
+  if (leaf.soon == kFar) return kFar;
+  if (grid.leaves.size() > 1) return not_in_stream(kernels.boxes_ahead * leaf.soon);
+  return is_cached ? leaf.soon : rows_soon(leaf.write, size_of(leaf.dtype), leaf.soon);
+}
+
 template <typename Factor>
 void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                ScaleArgs args, const Factor *factor) {
+                ScaleArgs args, const Factor *factor, bool is_cached) {
   // Backwards: what norms, if any, have read last is nearest.
   for (size_t l = grid.leaves.size(); l-- > 0;) {
     const GridLeaf &leaf = grid.leaves[l];
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
-      const bool is_coupled = grid.leaves.size() > 1 && leaf.soon != kFar;
-      args.soon = is_coupled ? not_in_stream(kernels.boxes_ahead * leaf.soon) : leaf.soon;
+      args.soon = soon_of(kernels, grid, leaf, is_cached);
       apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =
@@ -156,15 +174,15 @@ void apply_all(Call &call, const Grid &grid, const ScaleArgs &args, const Factor
 }  // namespace
 
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                const double *factor, bool exact) {
+                const double *factor, bool is_cached, bool exact) {
   ScaleArgs args{};
   args.exact_product = exact;
-  apply_rect(kernels, scratch, grid, rect, args, factor);
+  apply_rect(kernels, scratch, grid, rect, args, factor, is_cached);
 }
 
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const float *factor) {
-  apply_rect(kernels, scratch, grid, rect, ScaleArgs{}, factor);
+  apply_rect(kernels, scratch, grid, rect, ScaleArgs{}, factor, false);
 }
 
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
@@ -172,7 +190,7 @@ void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const
   ScaleArgs args{};
   args.past_caches = !is_cached;
   args.reads_on = is_cached;  // as this box has been
-  apply_rect(kernels, scratch, grid, rect, args, keep);
+  apply_rect(kernels, scratch, grid, rect, args, keep, is_cached);
 }
 
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {

@@ -6,14 +6,14 @@
 
 namespace spk {
 
-// Multiplies, or masks with keep bytes, the blocks of a box.
+// Multiplies, or masks with keep bytes, the blocks of a box. `is_cached`: the box has just been read,
+// as the next one will be.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-                const double *factor, bool exact = false);
-// The same by floats, if no leaf is f64: every product is rounded once.
+                const double *factor, bool is_cached, bool exact = false);
+// The same by floats, if no leaf is f64: every product is rounded once. Nothing is cached.
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const float *factor);
-// `is_cached`: the box has just been read, as the next one will be.
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                const uint8_t *keep, bool is_cached);
 // Writes each block's keep byte to every element of the block; leaves are masks.
