@@ -49,13 +49,20 @@ THRESHOLDS_WITH = {
     "strided pairs": "reading half of h, then computing by it",
     "conv kernels": "reading a ninth of h, then computing",
 }
-# Thresholds that know all norms before they write, if blocks are many or large; soft ones as bare
-# loops in doubles have them.
-IN_TWO_PASSES = {
+# Soft thresholds as bare loops that compute as they do, in doubles. Those of many or large blocks know
+# all norms before they write.
+IN_DOUBLES = {
+    "rows 1x64": ("squares, then products", "in doubles"),
+    "rows 1x4096": ("squares, then products", "in doubles"),
+    "tiles 64x64": ("squares, then products, by tiles", "tiles 64x64"),
     "columns 4096x1": ("all squares, then all products", "in doubles"),
     "conv input channels": ("all squares, then all products", "in doubles, convolution"),
+    "2 coupled leaves": ("squares, then products, by tiles", "2 coupled leaves"),
+    "4 coupled leaves": ("squares, then products, by tiles", "4 coupled leaves"),
     "coupled neurons": ("all squares, then all products", "in doubles"),
 }
+# Hard ones compute less, which bare loops between tell of rows and tiles only.
+HARD_IN_TWO_PASSES = ("columns 4096x1", "conv input channels")
 # Blocks of several elements; of one, there is nothing to solve.
 CONDITIONED = ("reading h, then two steps and a write", "in floats and doubles")
 
@@ -106,14 +113,13 @@ class Limits:
         return cached.median_ms / cached.bytes * row.bytes / self._threads / row.yardstick_ms
 
     def both(self, row: Row) -> Optional[float]:
-        """A bare loop with as much arithmetic: one in as many passes, or between the two that have a
-        little less and more."""
+        """A bare loop with as much arithmetic: one that computes the same, or between the two that have
+        a little less and more."""
         if row.operation.startswith("conditioned") and row.layout != "elements":
             return self._of(CONDITIONED, row)
-        two_passes = IN_TWO_PASSES.get(row.layout)
-        if two_passes is not None and row.operation == "soft_threshold":
-            return self._of(two_passes, row)
-        if two_passes is not None and row.operation == "hard_threshold":
+        if row.operation == "soft_threshold" and row.layout in IN_DOUBLES:
+            return self._of(IN_DOUBLES[row.layout], row)
+        if row.operation == "hard_threshold" and row.layout in HARD_IN_TWO_PASSES:
             return None
         wanted = self.arithmetic(row)
         if wanted is None or row.yardstick != SWEEP:
