@@ -149,6 +149,7 @@ class FewElements {
     args.scopes = nest[0].extent;
     const bool in_groups = layout == Layout::kShortRows;
     if (in_groups) {
+      assert(nest[0].step[0] == size() && nest[0].step[1] == size());
       nest.pad_to(2);
       args.groups = nest[1].extent;
       args.x_group = nest[1].step[0];

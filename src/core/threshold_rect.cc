@@ -84,7 +84,8 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
-  args.blocks.ahead = how.ahead;
+  // Boxes of more dimensions are taken in pieces, of which the next follows another way.
+  args.blocks.ahead = plan.blocks.count() == 2 ? how.ahead : 0;
   args.blocks.soon = soon;
   args.blocks.from_memory = leaf.past_caches;
   args.threshold_scale = how.scale;

@@ -380,8 +380,10 @@ template <typename T, size_t N>
 class SortedScopes {
  public:
   HWY_INLINE SortedScopes() {
-    for (auto &row : row_) hn::Store(hn::Set(D(), kLowKey<T>), D(), row);
-    hn::Store(hn::Set(D(), kHighKey<T>), D(), row_[kFirst]);
+    if constexpr (kFirst > 0) {
+      for (auto &row : row_) hn::Store(hn::Set(D(), kLowKey<T>), D(), row);
+      hn::Store(hn::Set(D(), kHighKey<T>), D(), row_[kFirst]);
+    }
   }
 
   // Returns false if some keys do not compare.
@@ -413,8 +415,9 @@ class SortedScopes {
   static constexpr size_t kFirst = N > kMostInOne ? N / 2 : 0;
   static constexpr size_t kSecond = N - kFirst;
 
-  // The keys of the second half. Before them is one above all keys, and before and after those, so
-  // that ways to take keys that there are not do not count, some below all.
+  // The sorted keys of the second half, which is the larger one here: row kFirst + i is the i-th
+  // largest. Row kFirst stands for none taken and is above all keys. The kFirst rows before it and
+  // those after the keys are below all: there are no so few or so many to take.
   HWY_ALIGN T row_[kFirst + 1 + kSecond + kFirst][kLanesOf<T>];
 };
 

@@ -40,8 +40,11 @@ struct PartOfRegister {
     const Vec<T> other = hn::Set(Tag<T>(), static_cast<T>(i + 1));
     return hn::IfThenElse(lanes, hn::MaskedLoad(lanes, Tag<T>(), row), other);
   }
+  // With AVX2 some processors take long to store a part.
   HWY_INLINE void Store(Vec<T> v, size_t i) const {
-    hn::BlendedStore(v, lanes, Tag<T>(), reinterpret_cast<T *>(y + y_at[i]));
+    auto *row = reinterpret_cast<T *>(y + y_at[i]);
+    if (HWY_TARGET > HWY_AVX3 && hn::AllTrue(Tag<T>(), lanes)) return hn::StoreU(v, Tag<T>(), row);
+    hn::BlendedStore(v, lanes, Tag<T>(), row);
   }
 };
 

@@ -312,6 +312,39 @@ static void scopes_in_short_rows(void **state) {
   }
 }
 
+/* 2:4 along the channels of a convolution, a slice of a larger one, that several threads share: of
+ * magnitudes that all differ. */
+static void convolutions_along_channels(void **state) {
+  (void)state;
+  enum { kOutputs = 130, kChannels = 64, kPlace = 9, kGap = 2, kAcross = kPlace + kGap };
+  enum { kOutput = kChannels * kAcross + 5, kNumel = kOutputs * kOutput };
+  static double x[kNumel], kept[kNumel];
+  for (int64_t i = 0; i < kNumel; ++i) {
+    x[i] = (double)(i * 7919 % 1000003 + 1) * (i % 2 ? 1 : -1);
+    kept[i] = x[i];
+  }
+  char text[64];
+  snprintf(text, sizeof text, "(%d,%d,3,3):(%d,%d,3,1)", kOutputs, kChannels, kOutput, kAcross);
+  spk_scope *scope = scopes_over(blocks_of(SPK_F64, text, DIMS(1, 1, 1, 1)), DIMS(1, 4, 1, 1));
+  const spk_buffer leaf = {kept, kNumel, SPK_F64, SPK_LAYOUT_VIEW, NULL};
+  const int64_t count = 2;
+  assert_ok(spk_scope_keep_top(NULL, scope, &leaf, NULL, 1, &count, 1, NULL, NULL));
+  spk_scope_release(scope);
+  for (int64_t i = 0; i < kNumel; ++i) {
+    const int64_t in_output = i % kOutput;
+    const int64_t channel = in_output / kAcross;
+    bool stays = true;
+    if (channel < kChannels && in_output % kAcross < kPlace) {
+      int64_t above = 0;
+      for (int64_t c = 0; c < 4; ++c) {
+        above += fabs(x[i + (c - channel % 4) * kAcross]) > fabs(x[i]);
+      }
+      stays = above < count;
+    }
+    assert_true(kept[i] == (stays ? x[i] : 0));
+  }
+}
+
 static void scopes_that_run_backwards(void **state) {
   (void)state;
   for (int64_t m = 2; m <= 32; m += 5) {
@@ -541,6 +574,7 @@ int main(void) {
       TEST(rows_that_do_not_touch),
       TEST(scopes_along_a_strided_axis),
       TEST(scopes_in_short_rows),
+      TEST(convolutions_along_channels),
       TEST(scopes_that_run_backwards),
       TEST(scopes_of_two_dimensions),
       TEST(scopes_of_dozens),
