@@ -110,8 +110,8 @@ void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
   apply_plan(kernels, leaf, in_order.plan, args, x, y, in_order.factor);
 }
 
-// How far ahead is asked for in a box of one leaf that has not been read before: where blocks side by
-// side make rows of some length, it is these that are read next, and not the next box.
+// How far ahead is asked for in a box of one leaf that has not been read before: where blocks side
+// by side make rows of some length, it is these that are read next, and not the next box.
 int64_t rows_soon(const WritePlan &plan, int64_t size, int64_t soon) {
   constexpr int64_t kLeastBytes = 2048;
   const NestDim &rows = plan[1];

@@ -6,8 +6,8 @@
 
 namespace spk {
 
-// Multiplies, or masks with keep bytes, the blocks of a box. `is_cached`: the box has just been read,
-// as the next one will be.
+// Multiplies, or masks with keep bytes, the blocks of a box. `is_cached`: the box has just been
+// read, as the next one will be.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const double *factor, bool is_cached, bool exact = false);

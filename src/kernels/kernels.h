@@ -56,7 +56,8 @@ inline constexpr int64_t kRowsAtOnce = 8;
 // 4096 + 512, measured. Nearer, main memory does not answer in time on some processors; further,
 // others lose by it.
 inline constexpr int64_t kFar = 4608;
-// A distance between rows or boxes is not taken for a stream's: one that is the same is a line more.
+// A distance between rows or boxes is not taken for a stream's: one that is the same is made a line
+// more.
 constexpr int64_t not_in_stream(int64_t bytes) {
   return bytes == kFar ? kFar + 64 : bytes;
 }

@@ -350,8 +350,8 @@ void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *
 
 // --- registers ------------------------------------------------------------------------------
 
-// Scopes of at most this many elements are cut without leaving the registers. Portable code, which
-// is not for speed, does without the large sorting networks.
+// Scopes of at most this many elements are cut a register at a time, without a panel. Portable code,
+// which is not for speed, does without the large sorting networks.
 inline constexpr bool kIsPortable = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128;
 inline constexpr size_t kInRegisters = kIsPortable ? 4 : 16;
 
@@ -374,8 +374,8 @@ HWY_INLINE Vec<T> HalvedCut(const SelectFewArgs &args, const Vec<T> *element) {
   return hn::Load(d, cut);
 }
 
-// Finds the edge at k of registers of scopes of N elements, one a lane: from the sorted keys of their
-// halves, as EdgeOf does, or of all in one if they are few.
+// Finds the edge at k of registers of scopes of N elements, one a lane: from the sorted keys of
+// their halves, as EdgeOf does, or of all in one if they are few.
 template <typename T, size_t N>
 class SortedScopes {
  public:

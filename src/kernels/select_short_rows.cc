@@ -25,7 +25,7 @@ template <typename T>
 inline constexpr bool kHasMasks = HWY_TARGET <= HWY_AVX3 ||
                                   (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4);
 
-// The first lanes of a register of scopes, one a lane; row i is `at[i]` bytes from their beginning.
+// The first lanes of a register of scopes, one a lane; row i is x_at[i] bytes from their beginning.
 // Other lanes have a scope of keys that all differ, and are not written.
 template <typename T, size_t N>
 struct PartOfRegister {
@@ -57,8 +57,8 @@ class ShortRows {
     std::copy_n(args.y_at, N, y_at_);
   }
 
-  // What is next is read before a part is written: parts of registers that have just been written are
-  // not read until they have reached the cache, nor are their neighbours.
+  // What is next is read before a part is written: parts of registers that have just been written
+  // are not read until they have reached the cache, nor are their neighbours.
   HWY_INLINE void Select() {
     Part part = At(0, 0);
     Vec<T> element[N];

@@ -116,8 +116,8 @@ HWY_INLINE bool AnyUnordered([[maybe_unused]] const Vec<T> *key) {
   }
 }
 
-// The one of two keys that is not the other. Intel's processors have one port for minima of integers
-// in large registers, but two for this.
+// The one of two keys that is not the other. Intel's processors have one port for minima of
+// integers in large registers, but two for this.
 template <typename T>
 HWY_INLINE Vec<T> OtherOf(Vec<T> a, Vec<T> b, Vec<T> larger) {
   if constexpr (HWY_TARGET <= HWY_AVX3 && sizeof(T) > 2) {

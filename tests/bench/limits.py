@@ -49,8 +49,8 @@ THRESHOLDS_WITH = {
     "strided pairs": "reading half of h, then computing by it",
     "conv kernels": "reading a ninth of h, then computing",
 }
-# Soft thresholds as bare loops that compute as they do, in doubles. Those of many or large blocks know
-# all norms before they write.
+# Soft thresholds as bare loops that compute as they do, in doubles. Those of many or large blocks
+# know all norms before they write.
 IN_DOUBLES = {
     "rows 1x64": ("squares, then products", "in doubles"),
     "rows 1x4096": ("squares, then products", "in doubles"),
@@ -113,8 +113,8 @@ class Limits:
         return cached.median_ms / cached.bytes * row.bytes / self._threads / row.yardstick_ms
 
     def both(self, row: Row) -> Optional[float]:
-        """A bare loop with as much arithmetic: one that computes the same, or between the two that have
-        a little less and more."""
+        """A bare loop with as much arithmetic: one that computes the same, or between the two that
+        have a little less and more."""
         if row.operation.startswith("conditioned") and row.layout != "elements":
             return self._of(CONDITIONED, row)
         if row.operation == "soft_threshold" and row.layout in IN_DOUBLES:

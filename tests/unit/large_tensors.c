@@ -173,7 +173,7 @@ static void blocks_are_multiplied(void **state) {
   for_each_tensor(check_multiplier);
 }
 
-/* Both thresholds into another tensor, of which nothing is known; the first one is left as it is. */
+/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. */
 static void check_into(tensor *t) {
   double threshold[] = {1.5 * root_of_size(t)};
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
