@@ -23,7 +23,7 @@ enum class RowKind {
   kOne,       // contiguous, of kLanes elements
   kTwo,       // of 2 * kLanes
   kBetween,   // of a number between
-  kKernels,   // of kKernel elements, the only ones of their blocks, one after the other
+  kKernels,   // of kKernel elements, one block's after the other's
   kWhole,     // of a multiple of kLongStep, up to kMostInGroup, and the only one of its block
   kInTiles,   // of more, up to kMostInTileRow bytes, several a block, next to its neighbours'
   kLong,      // of others that are long
@@ -32,7 +32,8 @@ enum class RowKind {
 };
 
 constexpr bool is_short(RowKind kind) {
-  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween;
+  return kind == RowKind::kOne || kind == RowKind::kTwo || kind == RowKind::kBetween ||
+         kind == RowKind::kKernels;
 }
 constexpr bool is_long(RowKind kind) {
   return kind == RowKind::kInTiles || kind == RowKind::kWhole || kind == RowKind::kLong;
@@ -182,8 +183,9 @@ template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t first, int64_t count, int64_t begin,
                                     int64_t end, Lanes<Op> *lanes) {
-  const int64_t step = args.inner.step;
-  const int64_t row_bytes = args.n * static_cast<int64_t>(sizeof(T));
+  const int64_t n = kRow == RowKind::kKernels ? kKernel : args.n;
+  const int64_t row_bytes = n * static_cast<int64_t>(sizeof(T));
+  const int64_t step = kRow == RowKind::kKernels ? row_bytes : args.inner.step;
   const bool asks_near =
       AsksNearFor<T>() && step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
   // Asking costs what is in caches up to a third, and the code for it ragged rows 5 %.
@@ -209,7 +211,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   for (int64_t r = begin; r < end; ++r) {
     const std::byte *row = x + args.row[r];
     if (ahead != 0) PrefetchRow(row + ahead, count * step);
-    if (asks_near) AskInTurn(reinterpret_cast<const T *>(row), count * args.n);
+    if (asks_near) AskInTurn(reinterpret_cast<const T *>(row), count * n);
     for (int64_t i = 0; i < count; ++i, row += step) {
       AddRow<kRow>(reinterpret_cast<const T *>(row), args, tail, with[i], kNothingAhead, &lanes[i]);
     }
@@ -460,7 +462,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
     const std::byte *x = args.x + o * args.outer.step;
     const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
     int64_t b = 0;
-    if constexpr (kRow == RowKind::kWhole || kRow == RowKind::kKernels) {
+    if constexpr (kRow == RowKind::kWhole) {
       b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first, next_row);
     } else if constexpr (is_short(kRow)) {
       if (args.rows == 1) b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first, next_row);
@@ -500,7 +502,7 @@ HWY_INLINE bool AreInTiles(const ReduceArgs &args) {
 template <class T>
 HWY_INLINE bool AreKernels(const ReduceArgs &args) {
   const int64_t bytes = kKernel * static_cast<int64_t>(sizeof(T));
-  return args.rows == 1 && args.n == kKernel && args.inner.step == bytes;
+  return args.n == kKernel && args.inner.step == bytes;
 }
 
 template <class T, class Op>
