@@ -1,10 +1,11 @@
-// Who brings memory in time, where registers are of eight doubles (AVX-512). Processors bring streams
-// as far as the second level of cache. With registers so large arithmetic waits for the rest of the
-// way on some, and is 10 to 30 % faster there if the first level is asked for, too, shortly before it
-// is read (measured on Intel's, Emerald Rapids). Others bring streams best by themselves: asking near
-// loses 5 to 25 % there, and loops that compute little are 10 to 35 % faster if they read one stream
-// at a time and ask for nothing ahead (AMD's, Zen 4; those of other makers are taken to be alike).
-// With smaller registers arithmetic does not wait, and lost up to a fifth by asking near (Zen 3).
+// Who brings memory in time. Processors bring streams as far as the second level of cache. With
+// registers of eight doubles (AVX-512) arithmetic waits for the rest of the way on some, and is 10 to
+// 30 % faster there if the first level is asked for, too, shortly before it is read (measured on
+// Intel's, Emerald Rapids). Others with AVX-512 bring streams best by themselves, whatever registers
+// a loop has: asking near loses 5 to 25 % there, and loops that compute little are 10 to 35 % faster
+// if they read one stream at a time and ask for nothing ahead (AMD's, Zen 4; those of other makers are
+// taken to be alike). Processors without AVX-512 are asked far ahead; arithmetic does not wait there,
+// and lost up to a fifth by asking near (Zen 3).
 #if defined(SPK_KERNELS_ASK_NEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_ASK_NEAR_INL_H_
 #undef SPK_KERNELS_ASK_NEAR_INL_H_
@@ -32,8 +33,7 @@ HWY_INLINE bool AsksNear() {
 // for so long that they gain by asking.
 template <class T>
 HWY_INLINE bool LeavesStreams() {
-  return kHasLargeRegisters && sizeof(T) >= sizeof(float) &&
-         streams.load(std::memory_order_relaxed) == Streams::kLeft;
+  return sizeof(T) >= sizeof(float) && streams.load(std::memory_order_relaxed) == Streams::kLeft;
 }
 // How such a loop asks for a stream.
 template <class T>
@@ -51,7 +51,7 @@ HWY_INLINE bool AsksNearFor() {
 // being worked on? Then they are asked for well before they are read, a fifth to a half of the time
 // less. Zen 4's does (1 MiB), Zen 3's does not; Intel's may, which was not measured.
 HWY_INLINE bool HoldsRowsAhead() {
-  return kHasLargeRegisters && streams.load(std::memory_order_relaxed) == Streams::kLeft;
+  return streams.load(std::memory_order_relaxed) == Streams::kLeft;
 }
 
 // How many bytes ahead in each of them such rows are asked for. Measured.
@@ -68,7 +68,9 @@ inline constexpr Stages kInTurn{kNearInTurn, kNearInTurn};
 
 // Both stages of asking for what is read `soon` after; the far one alone with smaller registers.
 HWY_INLINE Stages StagesAhead(int64_t soon) {
-  return kHasLargeRegisters ? stages_of(soon) : Stages{soon, soon};
+  const bool has_both =
+      kHasLargeRegisters || streams.load(std::memory_order_relaxed) == Streams::kLeft;
+  return has_both ? stages_of(soon) : Stages{soon, soon};
 }
 
 // Rows of so many bytes are long: processors see them as streams.

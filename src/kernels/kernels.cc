@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "kernels/halves.h"
 #include "kernels/prefetch.h"
 #include "kernels/tables.h"
 #include "sparsekit/sparsekit.h"
@@ -13,6 +14,7 @@ namespace {
 
 const Kernels *make_table() {
   decide_streams();
+  decide_conversions();
   auto *table = new Kernels{};
   fill_reduce_across(table);
   fill_reduce_along(table);

@@ -1,5 +1,7 @@
 #include "kernels/prefetch.h"
 
+#include <hwy/targets.h>
+
 namespace spk {
 namespace {
 
@@ -17,8 +19,10 @@ bool is_intel() {
 std::atomic<Streams> streams{Streams::kUndecided};
 
 void decide_streams() {
+  const bool has_avx512 = (hwy::SupportedTargets() & HWY_AVX3) != 0;
+  const Streams own = has_avx512 && !is_intel() ? Streams::kLeft : Streams::kAskedFor;
   Streams undecided = Streams::kUndecided;
-  streams.compare_exchange_strong(undecided, is_intel() ? Streams::kAskedFor : Streams::kLeft);
+  streams.compare_exchange_strong(undecided, own);
 }
 
 }  // namespace spk

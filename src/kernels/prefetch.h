@@ -25,11 +25,11 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
   __builtin_prefetch(static_cast<const std::byte *>(x) + ahead, 0, 3);
 }
 
-// Who brings streams to loops with large registers (ask_near-inl.h): the loops, which ask for them
-// near and read several at a time, or the processor alone. Results are the same.
+// Who brings streams (ask_near-inl.h): loops, which ask for them and read several at a time, or the
+// processor alone. Results are the same.
 enum class Streams : uint8_t { kUndecided, kAskedFor, kLeft };
 extern std::atomic<Streams> streams;
-// By the maker of the processor, unless it is decided.
+// By the processor, unless it is decided: those of other makers than Intel with AVX-512 are left alone.
 void decide_streams();
 
 // How many bytes ahead either stage is. Without a far one nothing is asked for; a near one of 0 asks

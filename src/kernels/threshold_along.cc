@@ -12,6 +12,7 @@
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
+#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
 #include "kernels/prefetch.h"
@@ -305,8 +306,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillThresholdAlong);
+#if SPK_HAS_HALVES
+namespace {
+
+// Rows of four do not gain (measured).
+template <class L>
+int64_t ShrinkFloatsInHalves(const ThresholdArgs &args) {
+  return args.blocks.n == 4 ? N_AVX3::ShrinkAlong<float, L>(args)
+                            : N_AVX2::ShrinkAlong<float, L>(args);
+}
+
+void fill_halves(Kernels *table) {
+  table->shrink_along[kF32][0] = ShrinkFloatsInHalves<float>;
+  table->shrink_along[kF32][1] = ShrinkFloatsInHalves<double>;
+}
+
+}  // namespace
+#endif
 void fill_threshold_along(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillThresholdAlong)(table);
+#if SPK_HAS_HALVES
+  if (converts_in_halves()) fill_halves(table);
+#endif
 }
 }  // namespace spk
 #endif

@@ -12,6 +12,7 @@
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
+#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
@@ -244,8 +245,39 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillThresholdRows);
+#if SPK_HAS_HALVES
+namespace {
+
+// The roots of many short rows take longer than converting them, and fill large registers.
+bool gain_by_halves(const ThresholdArgs &args) {
+  constexpr int64_t kLeast = 128;  // measured
+  return args.blocks.n >= kLeast;
+}
+
+template <class L>
+int64_t ShrinkFloatsInHalves(const ThresholdArgs &args) {
+  return gain_by_halves(args) ? N_AVX2::ShrinkRows<float, L>(args)
+                              : N_AVX3::ShrinkRows<float, L>(args);
+}
+template <class L>
+int64_t DropFloatsInHalves(const ThresholdArgs &args) {
+  return gain_by_halves(args) ? N_AVX2::DropRows<float, L>(args) : N_AVX3::DropRows<float, L>(args);
+}
+
+void fill_halves(Kernels *table) {
+  table->shrink_rows[kF32][0] = ShrinkFloatsInHalves<float>;
+  table->shrink_rows[kF32][1] = ShrinkFloatsInHalves<double>;
+  table->drop_rows[kF32][0] = DropFloatsInHalves<float>;
+  table->drop_rows[kF32][1] = DropFloatsInHalves<double>;
+}
+
+}  // namespace
+#endif
 void fill_threshold_rows(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillThresholdRows)(table);
+#if SPK_HAS_HALVES
+  if (converts_in_halves()) fill_halves(table);
+#endif
 }
 }  // namespace spk
 #endif

@@ -11,6 +11,7 @@
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/fold-inl.h"
+#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
@@ -272,8 +273,30 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillThresholdTiles);
+#if SPK_HAS_HALVES
+namespace {
+
+// Rows of one large register do not gain; nor do long ones, nor what comes from memory: of that, fewer
+// and larger instructions are further ahead. Measured.
+template <class L>
+int64_t ShrinkFloatsInHalves(const ThresholdArgs &args) {
+  const int64_t n = args.blocks.n;
+  const bool gains = n > kLanes && n <= N_AVX3::kLongStep && !args.blocks.from_memory;
+  return gains ? N_AVX2::ShrinkTiles<float, L>(args) : N_AVX3::ShrinkTiles<float, L>(args);
+}
+
+void fill_halves(Kernels *table) {
+  table->shrink_tiles[kF32][0] = ShrinkFloatsInHalves<float>;
+  table->shrink_tiles[kF32][1] = ShrinkFloatsInHalves<double>;
+}
+
+}  // namespace
+#endif
 void fill_threshold_tiles(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillThresholdTiles)(table);
+#if SPK_HAS_HALVES
+  if (converts_in_halves()) fill_halves(table);
+#endif
 }
 }  // namespace spk
 #endif

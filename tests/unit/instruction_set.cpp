@@ -1,6 +1,7 @@
 // Linked to a unit test, restricts the library to the instruction set that the environment variable
-// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or the build lacks it. TEST_STREAMS tells
-// whether streams are "asked for" or "left" to the processor, whichever it is.
+// TEST_INSTRUCTION_SET names. Exits with 77 where the machine or the build lacks it. Whichever the
+// processor is, TEST_STREAMS tells whether streams are "asked for" or "left" to it, and
+// TEST_CONVERSIONS whether floats become doubles in "whole" registers or in "halves".
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 #include <sparsekit/sparsekit.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/halves.h"
 #include "kernels/prefetch.h"
 
 namespace {
@@ -32,6 +34,10 @@ const bool chosen = [] {
   if (const char *streams = std::getenv("TEST_STREAMS")) {
     const bool left = std::strcmp(streams, "left") == 0;
     spk::streams = left ? spk::Streams::kLeft : spk::Streams::kAskedFor;
+  }
+  if (const char *conversions = std::getenv("TEST_CONVERSIONS")) {
+    const bool halves = std::strcmp(conversions, "halves") == 0;
+    spk::conversions = halves ? spk::Conversions::kInHalves : spk::Conversions::kWhole;
   }
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().DeInit();
