@@ -287,16 +287,27 @@ namespace {
 using Doubles = hn::ScalableTag<double>;
 using DoubleVec = hn::Vec<Doubles>;
 
+// What floats become, and back: as the library has it (src/kernels/halves.h). Compilers that are older
+// than Zen 4 take it for Zen 3, which has no AVX-512.
+#if defined(__AVX512F__) && (defined(__znver3__) || defined(__znver4__))
+using OfFloats = hn::CappedTag<double, 4>;
+#else
+using OfFloats = Doubles;
+#endif
+using OfFloatsVec = hn::Vec<OfFloats>;
+
 // A sum of squares.
 struct Plain {
-  DoubleVec sum = hn::Zero(Doubles());
+  using Tag = OfFloats;
+  OfFloatsVec sum = hn::Zero(Tag());
 
-  void add(DoubleVec v) { sum = hn::MulAdd(v, v, sum); }
-  DoubleVec total() const { return sum; }
+  void add(OfFloatsVec v) { sum = hn::MulAdd(v, v, sum); }
+  OfFloatsVec total() const { return sum; }
 };
 
 // The same with what rounding takes.
 struct Compensated {
+  using Tag = Doubles;
   DoubleVec sum = hn::Zero(Doubles());
   DoubleVec lost = hn::Zero(Doubles());
 
@@ -314,7 +325,7 @@ struct Compensated {
 // `kSums` side by side, enough that none is waited for.
 template <typename Sum, int64_t kSums, typename T, typename Load>
 double sum_squares(const T *x, int64_t count, Load load) {
-  const Doubles d;
+  const typename Sum::Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Sum sums[kSums];
   for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
@@ -322,7 +333,7 @@ double sum_squares(const T *x, int64_t count, Load load) {
     HWY_UNROLL(8)
     for (int64_t k = 0; k < kSums; ++k) sums[k].add(load(x + i + k * lanes));
   }
-  DoubleVec total = sums[0].total();
+  auto total = sums[0].total();
   for (int64_t k = 1; k < kSums; ++k) total = hn::Add(total, sums[k].total());
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
@@ -330,9 +341,9 @@ double sum_squares(const T *x, int64_t count, Load load) {
 }  // namespace
 
 double sum_squares_in_doubles(const float *x, int64_t count) {
-  const hn::Rebind<float, Doubles> floats;
+  const hn::Rebind<float, OfFloats> floats;
   return sum_squares<Plain, 8>(
-      x, count, [&](const float *p) { return hn::PromoteTo(Doubles(), hn::Load(floats, p)); });
+      x, count, [&](const float *p) { return hn::PromoteTo(OfFloats(), hn::Load(floats, p)); });
 }
 
 double sum_squares_in_doubles(const double *x, int64_t count) {
@@ -342,8 +353,8 @@ double sum_squares_in_doubles(const double *x, int64_t count) {
 
 double sum_squares_of_rows(const float *x, int64_t rows, int64_t step, int64_t count) {
   constexpr int64_t kSums = 8;
-  const Doubles d;
-  const hn::Rebind<float, Doubles> floats;
+  const OfFloats d;
+  const hn::Rebind<float, OfFloats> floats;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Plain sums[kSums];
   for (int64_t row = 0; row < rows; ++row, x += step) {
@@ -354,7 +365,7 @@ double sum_squares_of_rows(const float *x, int64_t rows, int64_t step, int64_t c
       }
     }
   }
-  DoubleVec total = sums[0].total();
+  OfFloatsVec total = sums[0].total();
   for (int64_t k = 1; k < kSums; ++k) total = hn::Add(total, sums[k].total());
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
@@ -369,8 +380,8 @@ void scale_in_doubles(double *x, int64_t count, double factor) {
 }
 
 void scale_in_doubles(float *x, int64_t count, double factor) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> floats;
+  const OfFloats d;
+  const hn::Rebind<float, OfFloats> floats;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto f = hn::Set(d, factor);
   const auto scale = [&](int64_t i) HWY_ATTR {
