@@ -29,8 +29,9 @@ template <class T>
 inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
                                                                       : kMostInGroup;
 
-// Rows that follow each other at any distance. `kWhole`: of whole steps.
-template <bool kWhole, class T, class Op>
+// Rows that follow each other at any distance. `kWhole`: of whole steps. `kZeroes`: those that are dead
+// are zeroed, not multiplied.
+template <bool kWhole, bool kZeroes, class T, class Op>
 class RowsInTurn {
  public:
   RowsInTurn(const ThresholdArgs &args, const Op &op)
@@ -150,6 +151,7 @@ class RowsInTurn {
     const T *from = At(x);
     T *y = To(x);
     if (verdicts.Copies(i)) return CopyRow(from, 1, y, 1, n_);
+    if (kZeroes && verdicts.Zeroes(i)) return ZeroRow(y, 1, n_);
     const auto row = verdicts[i];
     if (in_steps_ > 0) row.Write(from, y, in_steps_);
     WriteRest(row, from, y);
@@ -163,8 +165,15 @@ class RowsInTurn {
       CopyRow(from, 1, y, 1, n_);
       return Read(next);
     }
+    if (kZeroes && verdicts.Zeroes(i)) {
+      return WriteRowAndRead(ZeroedRow<T, kLeastRest>(), from, y, next);
+    }
+    return WriteRowAndRead(verdicts[i], from, y, next);
+  }
+  template <class Row>
+  HWY_INLINE Lanes<Sum> WriteRowAndRead(const Row &row, const T *from, T *y,
+                                        const std::byte *next) const {
     const AskAlong<T> ask = AskFrom(next);
-    const auto row = verdicts[i];
     const Lanes<Sum> lanes = ReadAnd(next, [&](int64_t e) HWY_ATTR {
       ask(e);
       if (kWhole || e < in_steps_) row.Write(from + e, y + e, kLongStep);
@@ -192,9 +201,9 @@ class RowsInTurn {
   const Op op_;
 };
 
-template <bool kWhole, class T, class L, class Op>
+template <bool kWhole, bool kZeroes, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdSingleRows(const ThresholdArgs &args, const Op &op) {
-  const RowsInTurn<kWhole, T, Op> rows(args, op);
+  const RowsInTurn<kWhole, kZeroes, T, Op> rows(args, op);
   const ReduceArgs &blocks = args.blocks;
   const int64_t groups = blocks.n <= kMostInGroupOf<T> ? blocks.inner.count / kN : 0;
   return ThresholdBlockRows<L>(args, groups, rows);
@@ -203,14 +212,22 @@ HWY_NOINLINE int64_t ThresholdSingleRows(const ThresholdArgs &args, const Op &op
 template <class T, class L>
 int64_t ShrinkRows(const ThresholdArgs &args) {
   const Soft op{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)};
-  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, T, L>(args, op);
-  return ThresholdSingleRows<false, T, L>(args, op);
+  const bool is_whole = args.blocks.n % kLongStep == 0;
+  // Doubles are multiplied as fast as they are read.
+  if constexpr (sizeof(T) < sizeof(double)) {
+    if (args.blocks.n >= kLeastZeroed) {
+      return is_whole ? ThresholdSingleRows<true, true, T, L>(args, op)
+                      : ThresholdSingleRows<false, true, T, L>(args, op);
+    }
+  }
+  return is_whole ? ThresholdSingleRows<true, false, T, L>(args, op)
+                  : ThresholdSingleRows<false, false, T, L>(args, op);
 }
 
 template <class T, class L>
 int64_t DropRows(const ThresholdArgs &args) {
-  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, T, L>(args, Hard());
-  return ThresholdSingleRows<false, T, L>(args, Hard());
+  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, false, T, L>(args, Hard());
+  return ThresholdSingleRows<false, false, T, L>(args, Hard());
 }
 
 template <class T>

@@ -38,6 +38,7 @@ class TilesInTurn {
         rows_(args.blocks.rows),
         n_(args.blocks.n),
         in_steps_(n_ % kLongStep == 0 ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
+        zeroes_(rows_ * n() >= (kAnyLength ? 2 : 1) * kLeastZeroed),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
         is_one_by_one_(args.blocks.from_memory && HoldsRowsAhead() && rows_ >= kLeastRows &&
@@ -78,7 +79,8 @@ class TilesInTurn {
   static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
   static constexpr bool kAnyLength = kLength == 0;
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
-  using Tiles = Verdicts<Op, T, kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest)>;
+  static constexpr int64_t kLeast = kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest);
+  using Tiles = Verdicts<Op, T, kLeast>;
   using Sum = typename Tiles::Sum;
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
@@ -188,13 +190,20 @@ class TilesInTurn {
       const Tiles &group = tiles[i / kN];
       if (group.Copies(i % kN)) {
         CopyRow(x, 1, y, 1, n());
-      } else if constexpr (kAnyLength) {
-        const auto tile = group[i % kN];
-        for (int64_t e = 0; e < in_steps_; e += kLongStep) tile.Write(x + e, y + e, kLongStep);
-        if (in_steps_ < n_) tile.Rest(x + in_steps_, y + in_steps_, n_ - in_steps_);
+      } else if (zeroes_ && group.Zeroes(i % kN)) {
+        WriteRowOf(ZeroedRow<T, kLeast>(), x, y);
       } else {
-        group[i % kN].Write(x, y, kLength);
+        WriteRowOf(group[i % kN], x, y);
       }
+    }
+  }
+  template <class Tile>
+  HWY_INLINE void WriteRowOf(const Tile &tile, const T *x, T *y) const {
+    if constexpr (kAnyLength) {
+      for (int64_t e = 0; e < in_steps_; e += kLongStep) tile.Write(x + e, y + e, kLongStep);
+      if (in_steps_ < n_) tile.Rest(x + in_steps_, y + in_steps_, n_ - in_steps_);
+    } else {
+      tile.Write(x, y, kLength);
     }
   }
 
@@ -202,7 +211,8 @@ class TilesInTurn {
   int64_t rows_;
   int64_t n_;
   int64_t in_steps_;  // elements of a row that are written in steps
-  int64_t turn_;      // bytes of a row of kTurn tiles
+  bool zeroes_;
+  int64_t turn_;  // bytes of a row of kTurn tiles
   int64_t rows_ahead_;
   bool is_one_by_one_;
   int64_t to_y_;
