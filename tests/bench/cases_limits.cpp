@@ -386,23 +386,29 @@ Trial reading_and_sweeping_tiles(const Setting &setting, int64_t numel) {
   return visiting_tiles<kLeaves>(setting, numel, 2, read, sweep);
 }
 
-// The same with what soft thresholds of floats compute for each element.
-template <int64_t kLeaves>
-Trial computing_in_tiles(const Setting &setting, int64_t numel) {
-  if (setting.pool.dtype().code != SPK_F32) throw Skip("other dtypes compute otherwise");
-  constexpr int64_t kFloat = sizeof(float);
+// The same with what soft thresholds of floats and doubles compute for each element.
+template <int64_t kLeaves, typename T>
+Trial computing_in_tiles_of(const Setting &setting, int64_t numel) {
+  constexpr int64_t kElement = sizeof(T);
   const auto read = [](const std::byte *tile, int64_t step, int64_t) {
-    const auto *x = reinterpret_cast<const float *>(tile);
-    volatile double sink = sum_squares_of_rows(x, kTileSide, step / kFloat, kTileSide);
+    const auto *x = reinterpret_cast<const T *>(tile);
+    volatile double sink = sum_squares_of_rows(x, kTileSide, step / kElement, kTileSide);
     static_cast<void>(sink);
   };
   const auto write = [](std::byte *tile, int64_t step, int64_t ahead) {
     for (int64_t row = 0; row < kTileSide; ++row, tile += step) {
-      ask_for(tile + ahead, kTileSide * kFloat);
-      scale_in_doubles(reinterpret_cast<float *>(tile), kTileSide, kFactor);
+      ask_for(tile + ahead, kTileSide * kElement);
+      scale_in_doubles(reinterpret_cast<T *>(tile), kTileSide, kFactor);
     }
   };
   return visiting_tiles<kLeaves>(setting, numel, 2, read, write);
+}
+
+template <int64_t kLeaves>
+Trial computing_in_tiles(const Setting &setting, int64_t numel) {
+  return of_floats_or_doubles(setting, numel, [&](auto element) {
+    return computing_in_tiles_of<kLeaves, decltype(element)>(setting, numel);
+  });
 }
 
 using MakeTrial = Trial (*)(const Setting &setting, int64_t numel);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace bench {
@@ -322,52 +323,71 @@ struct Compensated {
   DoubleVec total() const { return hn::Add(sum, lost); }
 };
 
-// `kSums` side by side, enough that none is waited for.
-template <typename Sum, int64_t kSums, typename T, typename Load>
-double sum_squares(const T *x, int64_t count, Load load) {
-  const typename Sum::Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Sum sums[kSums];
-  for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
-    if (i * static_cast<int64_t>(sizeof(T)) % 256 == 0) ask_for_four_lines(x + i);
-    HWY_UNROLL(8)
-    for (int64_t k = 0; k < kSums; ++k) sums[k].add(load(x + i + k * lanes));
-  }
+template <typename Sum>
+double total_of(const Sum *sums, int64_t count) {
   auto total = sums[0].total();
-  for (int64_t k = 1; k < kSums; ++k) total = hn::Add(total, sums[k].total());
-  return hn::GetLane(hn::SumOfLanes(d, total));
+  for (int64_t k = 1; k < count; ++k) total = hn::Add(total, sums[k].total());
+  return hn::GetLane(hn::SumOfLanes(typename Sum::Tag(), total));
+}
+
+HWY_INLINE OfFloatsVec load_doubles(const float *p) {
+  return hn::PromoteTo(OfFloats(), hn::Load(hn::Rebind<float, OfFloats>(), p));
+}
+HWY_INLINE DoubleVec load_doubles(const double *p) {
+  return hn::Load(Doubles(), p);
+}
+
+// What sums the squares of T, and how many of them side by side, enough that none is waited for.
+template <typename T>
+using SumOf = std::conditional_t<std::is_same_v<T, float>, Plain, Compensated>;
+template <typename T>
+constexpr int64_t kSums = std::is_same_v<T, float> ? 8 : 4;
+
+template <typename T>
+HWY_INLINE void add_squares(const T *x, SumOf<T> *sums) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(typename SumOf<T>::Tag()));
+  HWY_UNROLL(8)
+  for (int64_t k = 0; k < kSums<T>; ++k) sums[k].add(load_doubles(x + k * lanes));
+}
+template <typename T>
+int64_t added_at_once() {
+  return kSums<T> * static_cast<int64_t>(hn::Lanes(typename SumOf<T>::Tag()));
+}
+
+template <typename T>
+double sum_squares(const T *x, int64_t count) {
+  SumOf<T> sums[kSums<T>];
+  const int64_t step = added_at_once<T>();
+  for (int64_t i = 0; i + step <= count; i += step) {
+    if (i * static_cast<int64_t>(sizeof(T)) % 256 == 0) ask_for_four_lines(x + i);
+    add_squares(x + i, sums);
+  }
+  return total_of(sums, kSums<T>);
+}
+
+template <typename T>
+double sum_squares_of(const T *x, int64_t rows, int64_t step, int64_t count) {
+  SumOf<T> sums[kSums<T>];
+  const int64_t at_once = added_at_once<T>();
+  for (int64_t row = 0; row < rows; ++row, x += step) {
+    for (int64_t i = 0; i + at_once <= count; i += at_once) add_squares(x + i, sums);
+  }
+  return total_of(sums, kSums<T>);
 }
 
 }  // namespace
 
 double sum_squares_in_doubles(const float *x, int64_t count) {
-  const hn::Rebind<float, OfFloats> floats;
-  return sum_squares<Plain, 8>(
-      x, count, [&](const float *p) { return hn::PromoteTo(OfFloats(), hn::Load(floats, p)); });
+  return sum_squares(x, count);
 }
-
 double sum_squares_in_doubles(const double *x, int64_t count) {
-  return sum_squares<Compensated, 4>(x, count,
-                                     [](const double *p) { return hn::Load(Doubles(), p); });
+  return sum_squares(x, count);
 }
-
 double sum_squares_of_rows(const float *x, int64_t rows, int64_t step, int64_t count) {
-  constexpr int64_t kSums = 8;
-  const OfFloats d;
-  const hn::Rebind<float, OfFloats> floats;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Plain sums[kSums];
-  for (int64_t row = 0; row < rows; ++row, x += step) {
-    for (int64_t i = 0; i + kSums * lanes <= count; i += kSums * lanes) {
-      HWY_UNROLL(8)
-      for (int64_t k = 0; k < kSums; ++k) {
-        sums[k].add(hn::PromoteTo(d, hn::Load(floats, x + i + k * lanes)));
-      }
-    }
-  }
-  OfFloatsVec total = sums[0].total();
-  for (int64_t k = 1; k < kSums; ++k) total = hn::Add(total, sums[k].total());
-  return hn::GetLane(hn::SumOfLanes(d, total));
+  return sum_squares_of(x, rows, step, count);
+}
+double sum_squares_of_rows(const double *x, int64_t rows, int64_t step, int64_t count) {
+  return sum_squares_of(x, rows, step, count);
 }
 
 void scale_in_doubles(double *x, int64_t count, double factor) {

@@ -44,8 +44,9 @@ void compute_by(void *data, const void *by, int64_t bytes);
 // is a multiple of 64, `x` aligned to a line; the first asks ahead in the same way.
 double sum_squares_in_doubles(const float *x, int64_t count);
 double sum_squares_in_doubles(const double *x, int64_t count);
-// The same of `rows` rows of `count` floats, `step` apart; asks for nothing.
+// The same of `rows` rows of `count` elements, `step` apart; asks for nothing.
 double sum_squares_of_rows(const float *x, int64_t rows, int64_t step, int64_t count);
+double sum_squares_of_rows(const double *x, int64_t rows, int64_t step, int64_t count);
 void scale_in_doubles(float *x, int64_t count, double factor);
 void scale_in_doubles(double *x, int64_t count, double factor);
 
