@@ -38,7 +38,6 @@ class TilesInTurn {
         rows_(args.blocks.rows),
         n_(args.blocks.n),
         in_steps_(n_ % kLongStep == 0 ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
-        zeroes_(rows_ * n() >= (kAnyLength ? 2 : 1) * kLeastZeroed),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
         is_one_by_one_(args.blocks.from_memory && HoldsRowsAhead() && rows_ >= kLeastRows &&
@@ -53,7 +52,10 @@ class TilesInTurn {
   HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns,
                               int64_t next) const {
     if (is_one_by_one_) return RunOneByOne(x, threshold, turns, next);
-    return RunInterleaved(x, threshold, turns);
+    if constexpr (std::is_same_v<Op, Soft>) {
+      if (rows_ * n() >= kLeastZeroedOf) return RunInterleaved<true>(x, threshold, turns);
+    }
+    return RunInterleaved<false>(x, threshold, turns);
   }
 
   // The last tiles, fewer than kTurn.
@@ -78,6 +80,7 @@ class TilesInTurn {
   static constexpr int64_t kLeastRows = 16;
   static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
   static constexpr bool kAnyLength = kLength == 0;
+  static constexpr int64_t kLeastZeroedOf = (kAnyLength ? 2 : 1) * kLeastZeroed;
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   static constexpr int64_t kLeast = kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest);
   using Tiles = Verdicts<Op, T, kLeast>;
@@ -85,7 +88,8 @@ class TilesInTurn {
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
 
-  template <class L>
+  // `kZeroes`: tiles that are dead are zeroed, not multiplied.
+  template <bool kZeroes, class L>
   HWY_INLINE int64_t RunInterleaved(const std::byte *x, const L *threshold, int64_t turns) const {
     Tiles tiles[kGroups];
     int64_t kept = Read(x, threshold, kTurn, tiles);
@@ -96,7 +100,7 @@ class TilesInTurn {
         const std::byte *row = x + row_[r];
         AskAhead(x + turn_, r);
         // What is read next has been asked for some rows ago; this gives it more time to arrive.
-        WriteRow(row, kTurn, tiles);
+        WriteRow<kZeroes>(row, kTurn, tiles);
         ReadRow(row + turn_, kTurn, lanes);
       }
       kept += Judge(x + turn_, lanes, threshold, kTurn, tiles);
@@ -120,7 +124,7 @@ class TilesInTurn {
       kept += Judge(x, lanes, threshold, kTurn, tiles);
       for (int64_t r = 0; r < rows_; ++r) {
         if (ahead != 0 && !IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
-        WriteRow(x + row_[r], kTurn, tiles);
+        WriteRow<false>(x + row_[r], kTurn, tiles);
       }
     }
     return kept;
@@ -134,7 +138,8 @@ class TilesInTurn {
     return is_known ? next + (kTurnsAhead - turns) * turn_ : 0;
   }
   // Is row r of those asked for while a turn is read, not while it is written? If all were asked for
-  // at once, memory would be idle for the rest; that of tiles that die is written in no time. Measured.
+  // at once, memory would be idle for the rest; for the same reason nothing is zeroed, which takes no
+  // time. Measured.
   static HWY_INLINE bool IsAskedForEarly(int64_t r) { return r % 3 == 0; }
   HWY_INLINE void AskForRow(const std::byte *row) const {
     for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, 0);
@@ -181,8 +186,9 @@ class TilesInTurn {
   }
 
   HWY_INLINE void Write(const std::byte *x, int64_t count, const Tiles *tiles) const {
-    for (int64_t r = 0; r < rows_; ++r) WriteRow(x + row_[r], count, tiles);
+    for (int64_t r = 0; r < rows_; ++r) WriteRow<false>(x + row_[r], count, tiles);
   }
+  template <bool kZeroes>
   HWY_INLINE void WriteRow(const std::byte *row, int64_t count, const Tiles *tiles) const {
     const T *x = reinterpret_cast<const T *>(row);
     T *y = reinterpret_cast<T *>(const_cast<std::byte *>(row) + to_y_);
@@ -190,7 +196,7 @@ class TilesInTurn {
       const Tiles &group = tiles[i / kN];
       if (group.Copies(i % kN)) {
         CopyRow(x, 1, y, 1, n());
-      } else if (zeroes_ && group.Zeroes(i % kN)) {
+      } else if (kZeroes && group.Zeroes(i % kN)) {
         WriteRowOf(ZeroedRow<T, kLeast>(), x, y);
       } else {
         WriteRowOf(group[i % kN], x, y);
@@ -211,8 +217,7 @@ class TilesInTurn {
   int64_t rows_;
   int64_t n_;
   int64_t in_steps_;  // elements of a row that are written in steps
-  bool zeroes_;
-  int64_t turn_;  // bytes of a row of kTurn tiles
+  int64_t turn_;      // bytes of a row of kTurn tiles
   int64_t rows_ahead_;
   bool is_one_by_one_;
   int64_t to_y_;
