@@ -1,11 +1,11 @@
 // Who brings memory in time. Processors bring streams as far as the second level of cache. With
-// registers of eight doubles (AVX-512) arithmetic waits for the rest of the way on some, and is 10 to
-// 30 % faster there if the first level is asked for, too, shortly before it is read (measured on
-// Intel's, Emerald Rapids). Others with AVX-512 bring streams best by themselves, whatever registers
-// a loop has: asking near loses 5 to 25 % there, and loops that compute little are 10 to 35 % faster
-// if they read one stream at a time and ask for nothing ahead (AMD's, Zen 4; those of other makers are
-// taken to be alike). Processors without AVX-512 are asked far ahead; arithmetic does not wait there,
-// and lost up to a fifth by asking near (Zen 3).
+// registers of eight doubles (AVX-512) arithmetic waits for the rest of the way on some, and is 10
+// to 30 % faster there if the first level is asked for, too, shortly before it is read (measured on
+// Intel's, Emerald Rapids). Others with AVX-512 bring streams best by themselves, whatever
+// registers a loop has: asking near loses 5 to 25 % there, and loops that compute little are 10 to
+// 35 % faster if they read one stream at a time and ask for nothing ahead (AMD's, Zen 4; those of
+// other makers are taken to be alike). Without AVX-512, loops ask far ahead; arithmetic does not
+// wait there, and lost up to a fifth by asking near (Zen 3).
 #if defined(SPK_KERNELS_ASK_NEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_ASK_NEAR_INL_H_
 #undef SPK_KERNELS_ASK_NEAR_INL_H_
@@ -66,7 +66,8 @@ HWY_INLINE void AskFarInRow(const T *x, int64_t elements) {
 inline constexpr int64_t kNearInTurn = 512;
 inline constexpr Stages kInTurn{kNearInTurn, kNearInTurn};
 
-// Both stages of asking for what is read `soon` after; the far one alone with smaller registers.
+// Both stages of asking for what is read `soon` after; the far one alone on processors without
+// AVX-512.
 HWY_INLINE Stages StagesAhead(int64_t soon) {
   const bool has_both =
       kHasLargeRegisters || streams.load(std::memory_order_relaxed) == Streams::kLeft;

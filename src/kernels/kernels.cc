@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "kernels/halves.h"
+#include "kernels/float_registers.h"
 #include "kernels/prefetch.h"
 #include "kernels/tables.h"
 #include "sparsekit/sparsekit.h"
@@ -14,7 +14,7 @@ namespace {
 
 const Kernels *make_table() {
   decide_streams();
-  decide_conversions();
+  decide_float_registers();
   auto *table = new Kernels{};
   fill_reduce_across(table);
   fill_reduce_along(table);
@@ -59,8 +59,14 @@ std::string target_names() {
   return names;
 }
 
+int64_t supported_targets() {
+  const int64_t supported = hwy::SupportedTargets();
+  hwy::GetChosenTarget().Update(supported);
+  return supported;
+}
+
 const char *target_in_use() {
-  const int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
+  const int64_t usable = supported_targets() & HWY_TARGETS;
   return hwy::TargetName(usable & -usable);
 }
 
@@ -70,7 +76,7 @@ const Kernels &kernels() {
   static std::atomic<const Kernels *> tables[HWY_MAX_DYNAMIC_TARGETS + 2];
   // Asking the processor takes microseconds in a virtual machine; Highway remembers its choice.
   hwy::ChosenTarget &chosen = hwy::GetChosenTarget();
-  if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
+  if (!chosen.IsInitialized()) supported_targets();
   const size_t best = chosen.GetIndex();
   const Kernels *table = tables[best].load(std::memory_order_acquire);
   if (table) return *table;

@@ -2,6 +2,8 @@
 
 #include <hwy/targets.h>
 
+#include "kernels/tables.h"
+
 namespace spk {
 namespace {
 
@@ -19,7 +21,7 @@ bool is_intel() {
 std::atomic<Streams> streams{Streams::kUndecided};
 
 void decide_streams() {
-  const bool has_avx512 = (hwy::SupportedTargets() & HWY_AVX3) != 0;
+  const bool has_avx512 = (supported_targets() & HWY_AVX3) != 0;
   const Streams own = has_avx512 && !is_intel() ? Streams::kLeft : Streams::kAskedFor;
   Streams undecided = Streams::kUndecided;
   streams.compare_exchange_strong(undecided, own);

@@ -29,7 +29,8 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
 // processor alone. Results are the same.
 enum class Streams : uint8_t { kUndecided, kAskedFor, kLeft };
 extern std::atomic<Streams> streams;
-// By the processor, unless it is decided: those of other makers than Intel with AVX-512 are left alone.
+// By the processor, unless it is decided: those of other makers than Intel with AVX-512 are left
+// alone.
 void decide_streams();
 
 // How many bytes ahead either stage is. Without a far one nothing is asked for; a near one of 0 asks

@@ -7,8 +7,8 @@
 
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
+#include "kernels/float_registers.h"
 #include "kernels/fold-inl.h"
-#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/largest-inl.h"
 #include "kernels/prefetch.h"
@@ -559,34 +559,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillReduceAlong);
-#if SPK_HAS_HALVES
+#if SPK_HAS_SMALL_REGISTERS
 namespace {
 
-// Sums of rows of one step do not gain: more registers are joined at its end than added in it.
-bool gain_by_halves(const ReduceArgs &args) {
+// Do small registers gain? Not of rows of one step: more are joined at its end than added in it.
+bool sums_gain(const ReduceArgs &args) {
   return args.n < N_AVX3::kLongStep || args.n >= 2 * N_AVX3::kLongStep;
 }
 
-void sum_floats_in_halves(const ReduceArgs &args) {
-  if (gain_by_halves(args)) return N_AVX2::ReduceFloats<N_AVX2::Sum>(args);
+void sum_by_either(const ReduceArgs &args) {
+  if (sums_gain(args)) return N_AVX2::ReduceFloats<N_AVX2::Sum>(args);
   N_AVX3::ReduceFloats<N_AVX3::Sum>(args);
 }
-void sum_squares_in_halves(const ReduceArgs &args) {
-  if (gain_by_halves(args)) return N_AVX2::ReduceFloats<N_AVX2::SumSquares>(args);
+void sum_squares_by_either(const ReduceArgs &args) {
+  if (sums_gain(args)) return N_AVX2::ReduceFloats<N_AVX2::SumSquares>(args);
   N_AVX3::ReduceFloats<N_AVX3::SumSquares>(args);
 }
 
-void fill_halves(Kernels *table) {
-  table->reduce_along[kF32][kSum] = sum_floats_in_halves;
-  table->reduce_along[kF32][kSumSquares] = sum_squares_in_halves;
+void fill_sums_by_either(Kernels *table) {
+  table->reduce_along[kF32][kSum] = sum_by_either;
+  table->reduce_along[kF32][kSumSquares] = sum_squares_by_either;
 }
 
 }  // namespace
 #endif
 void fill_reduce_along(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillReduceAlong)(table);
-#if SPK_HAS_HALVES
-  if (converts_in_halves()) fill_halves(table);
+#if SPK_HAS_SMALL_REGISTERS
+  if (takes_small_registers()) fill_sums_by_either(table);
 #endif
 }
 }  // namespace spk

@@ -11,8 +11,8 @@
 
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
+#include "kernels/float_registers.h"
 #include "kernels/fold-inl.h"
-#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
 #include "kernels/prefetch.h"
@@ -306,27 +306,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillThresholdAlong);
-#if SPK_HAS_HALVES
+#if SPK_HAS_SMALL_REGISTERS
 namespace {
 
 // Rows of four do not gain (measured).
 template <class L>
-int64_t ShrinkFloatsInHalves(const ThresholdArgs &args) {
+int64_t shrink_short_rows_by_either(const ThresholdArgs &args) {
   return args.blocks.n == 4 ? N_AVX3::ShrinkAlong<float, L>(args)
                             : N_AVX2::ShrinkAlong<float, L>(args);
 }
 
-void fill_halves(Kernels *table) {
-  table->shrink_along[kF32][0] = ShrinkFloatsInHalves<float>;
-  table->shrink_along[kF32][1] = ShrinkFloatsInHalves<double>;
+void fill_short_rows_by_either(Kernels *table) {
+  table->shrink_along[kF32][0] = shrink_short_rows_by_either<float>;
+  table->shrink_along[kF32][1] = shrink_short_rows_by_either<double>;
 }
 
 }  // namespace
 #endif
 void fill_threshold_along(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillThresholdAlong)(table);
-#if SPK_HAS_HALVES
-  if (converts_in_halves()) fill_halves(table);
+#if SPK_HAS_SMALL_REGISTERS
+  if (takes_small_registers()) fill_short_rows_by_either(table);
 #endif
 }
 }  // namespace spk

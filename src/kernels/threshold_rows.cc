@@ -11,8 +11,8 @@
 
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
+#include "kernels/float_registers.h"
 #include "kernels/fold-inl.h"
-#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
@@ -29,8 +29,8 @@ template <class T>
 inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
                                                                       : kMostInGroup;
 
-// Rows that follow each other at any distance. `kWhole`: of whole steps. `kZeroes`: those that are dead
-// are zeroed, not multiplied.
+// Rows that follow each other at any distance. `kWhole`: of whole steps. `kZeroes`: those that are
+// dead are zeroed, not multiplied.
 template <bool kWhole, bool kZeroes, class T, class Op>
 class RowsInTurn {
  public:
@@ -262,38 +262,38 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillThresholdRows);
-#if SPK_HAS_HALVES
+#if SPK_HAS_SMALL_REGISTERS
 namespace {
 
-// The roots of many short rows take longer than converting them, and fill large registers.
-bool gain_by_halves(const ThresholdArgs &args) {
+// Do small registers gain? Of short rows, what is done once a row takes longer than converting it,
+// and fills large ones.
+bool rows_gain(const ThresholdArgs &args) {
   constexpr int64_t kLeast = 128;  // measured
   return args.blocks.n >= kLeast;
 }
 
 template <class L>
-int64_t ShrinkFloatsInHalves(const ThresholdArgs &args) {
-  return gain_by_halves(args) ? N_AVX2::ShrinkRows<float, L>(args)
-                              : N_AVX3::ShrinkRows<float, L>(args);
+int64_t shrink_rows_by_either(const ThresholdArgs &args) {
+  return rows_gain(args) ? N_AVX2::ShrinkRows<float, L>(args) : N_AVX3::ShrinkRows<float, L>(args);
 }
 template <class L>
-int64_t DropFloatsInHalves(const ThresholdArgs &args) {
-  return gain_by_halves(args) ? N_AVX2::DropRows<float, L>(args) : N_AVX3::DropRows<float, L>(args);
+int64_t drop_rows_by_either(const ThresholdArgs &args) {
+  return rows_gain(args) ? N_AVX2::DropRows<float, L>(args) : N_AVX3::DropRows<float, L>(args);
 }
 
-void fill_halves(Kernels *table) {
-  table->shrink_rows[kF32][0] = ShrinkFloatsInHalves<float>;
-  table->shrink_rows[kF32][1] = ShrinkFloatsInHalves<double>;
-  table->drop_rows[kF32][0] = DropFloatsInHalves<float>;
-  table->drop_rows[kF32][1] = DropFloatsInHalves<double>;
+void fill_rows_by_either(Kernels *table) {
+  table->shrink_rows[kF32][0] = shrink_rows_by_either<float>;
+  table->shrink_rows[kF32][1] = shrink_rows_by_either<double>;
+  table->drop_rows[kF32][0] = drop_rows_by_either<float>;
+  table->drop_rows[kF32][1] = drop_rows_by_either<double>;
 }
 
 }  // namespace
 #endif
 void fill_threshold_rows(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillThresholdRows)(table);
-#if SPK_HAS_HALVES
-  if (converts_in_halves()) fill_halves(table);
+#if SPK_HAS_SMALL_REGISTERS
+  if (takes_small_registers()) fill_rows_by_either(table);
 #endif
 }
 }  // namespace spk

@@ -10,8 +10,8 @@
 
 #include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
+#include "kernels/float_registers.h"
 #include "kernels/fold-inl.h"
-#include "kernels/halves.h"
 #include "kernels/kernels.h"
 #include "kernels/prefetch.h"
 #include "kernels/rows-inl.h"
@@ -80,6 +80,7 @@ class TilesInTurn {
   static constexpr int64_t kLeastRows = 16;
   static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
   static constexpr bool kAnyLength = kLength == 0;
+  // Of long rows there are few in such a tile. Measured.
   static constexpr int64_t kLeastZeroedOf = (kAnyLength ? 2 : 1) * kLeastZeroed;
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   static constexpr int64_t kLeast = kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest);
@@ -137,9 +138,9 @@ class TilesInTurn {
     const bool is_known = next != 0 && soon - turns < turns;
     return is_known ? next + (kTurnsAhead - turns) * turn_ : 0;
   }
-  // Is row r of those asked for while a turn is read, not while it is written? If all were asked for
-  // at once, memory would be idle for the rest; for the same reason nothing is zeroed, which takes no
-  // time. Measured.
+  // Is row r of those asked for while a turn is read, not while it is written? If all were asked
+  // for at once, memory would be idle for the rest; for the same reason nothing is zeroed, which
+  // takes no time. Measured.
   static HWY_INLINE bool IsAskedForEarly(int64_t r) { return r % 3 == 0; }
   HWY_INLINE void AskForRow(const std::byte *row) const {
     for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, 0);
@@ -288,29 +289,29 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spk {
 HWY_EXPORT(FillThresholdTiles);
-#if SPK_HAS_HALVES
+#if SPK_HAS_SMALL_REGISTERS
 namespace {
 
-// Rows of one large register do not gain; nor do long ones, nor what comes from memory: of that, fewer
+// Rows of one large register do not gain; nor do long ones, nor tiles from memory, of which fewer
 // and larger instructions are further ahead. Measured.
 template <class L>
-int64_t ShrinkFloatsInHalves(const ThresholdArgs &args) {
+int64_t shrink_tiles_by_either(const ThresholdArgs &args) {
   const int64_t n = args.blocks.n;
   const bool gains = n > kLanes && n <= N_AVX3::kLongStep && !args.blocks.from_memory;
   return gains ? N_AVX2::ShrinkTiles<float, L>(args) : N_AVX3::ShrinkTiles<float, L>(args);
 }
 
-void fill_halves(Kernels *table) {
-  table->shrink_tiles[kF32][0] = ShrinkFloatsInHalves<float>;
-  table->shrink_tiles[kF32][1] = ShrinkFloatsInHalves<double>;
+void fill_tiles_by_either(Kernels *table) {
+  table->shrink_tiles[kF32][0] = shrink_tiles_by_either<float>;
+  table->shrink_tiles[kF32][1] = shrink_tiles_by_either<double>;
 }
 
 }  // namespace
 #endif
 void fill_threshold_tiles(Kernels *table) {
   HWY_DYNAMIC_DISPATCH(FillThresholdTiles)(table);
-#if SPK_HAS_HALVES
-  if (converts_in_halves()) fill_halves(table);
+#if SPK_HAS_SMALL_REGISTERS
+  if (takes_small_registers()) fill_tiles_by_either(table);
 #endif
 }
 }  // namespace spk

@@ -102,8 +102,8 @@ class KeptRow {
   hn::Vec<DW> keep_;
 };
 
-// Dead blocks of at least so many elements are not multiplied, but zeroed. Of smaller ones that takes
-// longer, because processors guess half of the dead wrong. Measured.
+// Dead blocks of at least so many elements are not multiplied, but zeroed. Of smaller ones that
+// takes longer, because processors guess half of the dead wrong. Measured.
 inline constexpr int64_t kLeastZeroed = 128;
 
 // What is written of a row of at least kLeast elements that is dead: nothing of it is read.

@@ -288,8 +288,8 @@ namespace {
 using Doubles = hn::ScalableTag<double>;
 using DoubleVec = hn::Vec<Doubles>;
 
-// What floats become, and back: as the library has it (src/kernels/halves.h). Compilers that are older
-// than Zen 4 take it for Zen 3, which has no AVX-512.
+// What floats become, and back, in the registers that are fastest (src/kernels/float_registers.h).
+// Compilers that are older than Zen 4 take it for Zen 3, which has no AVX-512.
 #if defined(__AVX512F__) && (defined(__znver3__) || defined(__znver4__))
 using OfFloats = hn::CappedTag<double, 4>;
 #else

@@ -98,6 +98,23 @@ void instruction_sets(void **) {
   hwy::GetChosenTarget().DeInit();
 }
 
+// Highway chooses among all instruction sets when it is asked for them; the library, which asks, among
+// those that the host has left. The first test: later ones are not asked again.
+void disabled_instruction_sets(void **) {
+  const int64_t supported = hwy::SupportedTargets();
+  hwy::DisableTargets(supported & -supported);
+  hwy::ChosenTarget &chosen = hwy::GetChosenTarget();
+  chosen.Update(hwy::SupportedTargets());
+  const size_t next_best = chosen.GetIndex();
+  chosen.DeInit();
+  run(SPK_EXECUTOR_SERIAL, 1);
+  assert_int_equal(chosen.GetIndex(), next_best);
+  assert_non_null(spk_build_info());
+  assert_int_equal(chosen.GetIndex(), next_best);
+  hwy::DisableTargets(0);
+  chosen.DeInit();
+}
+
 // The host may have set any rounding mode; calls work as ever, and leave it.
 void floating_point_mode(void **) {
   reference();
@@ -110,6 +127,7 @@ void floating_point_mode(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(disabled_instruction_sets),
       cmocka_unit_test(threads_and_executors),
       cmocka_unit_test(instruction_sets),
       cmocka_unit_test(floating_point_mode),

@@ -1,7 +1,7 @@
 // Linked to a unit test, restricts the library to the instruction set that the environment variable
 // TEST_INSTRUCTION_SET names. Exits with 77 where the machine or the build lacks it. Whichever the
 // processor is, TEST_STREAMS tells whether streams are "asked for" or "left" to it, and
-// TEST_CONVERSIONS whether floats become doubles in "whole" registers or in "halves".
+// TEST_FLOAT_REGISTERS whether floats become doubles in "large" registers or in "small" ones.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 #include <sparsekit/sparsekit.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "kernels/halves.h"
+#include "kernels/float_registers.h"
 #include "kernels/prefetch.h"
 
 namespace {
@@ -35,9 +35,9 @@ const bool chosen = [] {
     const bool left = std::strcmp(streams, "left") == 0;
     spk::streams = left ? spk::Streams::kLeft : spk::Streams::kAskedFor;
   }
-  if (const char *conversions = std::getenv("TEST_CONVERSIONS")) {
-    const bool halves = std::strcmp(conversions, "halves") == 0;
-    spk::conversions = halves ? spk::Conversions::kInHalves : spk::Conversions::kWhole;
+  if (const char *registers = std::getenv("TEST_FLOAT_REGISTERS")) {
+    const bool small = std::strcmp(registers, "small") == 0;
+    spk::float_registers = small ? spk::FloatRegisters::kSmall : spk::FloatRegisters::kLarge;
   }
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().DeInit();

@@ -587,6 +587,7 @@ static void blocks_with_rows_of_a_few_lanes(void **state) {
   const int wides[] = {8, 9, 10, 13, 15, 16, 17, 24, 31, 32, 33, 64};
   const int counts[] = {1, 3, 4, 5, 7, 8, 9, 13, 45};
   for (int d = 0; d < COUNT(dtypes); ++d) {
+    check_tiny(dtypes[d], 17, 9, 1, 45, 0); /* more rows of nine than are added at once */
     for (int high = 1; high <= 2; ++high) {
       for (int w = 0; w < COUNT(wides); ++w) {
         for (int c = 0; c < COUNT(counts); ++c) {
