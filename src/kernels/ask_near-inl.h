@@ -49,9 +49,10 @@ HWY_INLINE bool AsksNearFor() {
 
 // Does the second level of cache hold tens of rows that lie a power of two apart, besides what is
 // being worked on? Then they are asked for well before they are read, a fifth to a half of the time
-// less. Zen 4's does (1 MiB), Zen 3's does not; Intel's may, which was not measured.
+// less. Zen 4's does (1 MiB), Zen 3's does not; Intel's may, which was not measured. With smaller
+// registers nothing asks, not even whether to: that alone took up to a fifth longer.
 HWY_INLINE bool HoldsRowsAhead() {
-  return streams.load(std::memory_order_relaxed) == Streams::kLeft;
+  return kHasLargeRegisters && streams.load(std::memory_order_relaxed) == Streams::kLeft;
 }
 
 // How many bytes ahead in each of them such rows are asked for. Measured.
