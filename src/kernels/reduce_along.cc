@@ -562,8 +562,8 @@ HWY_EXPORT(FillReduceAlong);
 #if SPK_HAS_SMALL_REGISTERS
 namespace {
 
-// Do small registers gain? Not of rows of one step: more are joined at its end than added in it. Nor
-// of rows from memory that lie apart, which large ones ask for (HoldsRowsAhead()).
+// Do small registers gain? Not of rows of one step: more are joined at its end than added in it.
+// Nor of rows from memory that lie apart, which large ones ask for (HoldsRowsAhead()).
 bool sums_gain(const ReduceArgs &args) {
   const bool is_one_step = args.n >= N_AVX3::kLongStep && args.n < 2 * N_AVX3::kLongStep;
   const bool asks = args.from_memory && args.rows > 1;

@@ -5,8 +5,8 @@
 
 namespace spk {
 
-// What the processor supports and no host has disabled. Asking Highway makes it choose among all that
-// the processor supports; this makes it choose among these.
+// What the processor supports and no host has disabled. Asking Highway makes it choose among all
+// that the processor supports; this makes it choose among these.
 int64_t supported_targets();
 
 void fill_reduce_across(Kernels *table);

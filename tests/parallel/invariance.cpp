@@ -98,8 +98,8 @@ void instruction_sets(void **) {
   hwy::GetChosenTarget().DeInit();
 }
 
-// Highway chooses among all instruction sets when it is asked for them; the library, which asks, among
-// those that the host has left. The first test: later ones are not asked again.
+// Highway chooses among all instruction sets when it is asked for them; the library, which asks,
+// among those that the host has left. The first test: later ones are not asked again.
 void disabled_instruction_sets(void **) {
   const bool has_avx512 = (hwy::SupportedTargets() & HWY_AVX3) != 0;
   hwy::DisableTargets(has_avx512 ? HWY_AVX3 | HWY_AVX3_DL : HWY_AVX2);
