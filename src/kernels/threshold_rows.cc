@@ -1,6 +1,6 @@
 // Thresholding of blocks of one contiguous row each: while a row is written, a later one is read,
-// step by step, so that memory is busy both ways all the time. Rows that stay as they are, but for
-// 16-bit ones of hard thresholds, are not written in place.
+// step by step, so that memory is busy both ways all the time. Rows that stay as they are are not
+// written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>
@@ -29,9 +29,8 @@ template <class T>
 inline constexpr int64_t kMostInGroupOf = sizeof(T) == sizeof(double) ? kMostInGroup / 2
                                                                       : kMostInGroup;
 
-// Rows that follow each other at any distance. `kWhole`: of whole steps. `kZeroes`: those that are
-// dead are zeroed, not multiplied.
-template <bool kWhole, bool kZeroes, class T, class Op>
+// Rows that follow each other at any distance. `kWhole`: of whole steps.
+template <bool kWhole, class T, class Op>
 class RowsInTurn {
  public:
   RowsInTurn(const ThresholdArgs &args, const Op &op)
@@ -73,7 +72,7 @@ class RowsInTurn {
     Verdicts<Op, T> verdict;
     int64_t kept = JudgeOne(x, Read(x), *threshold, &verdict);
     for (int64_t r = 1; r < rows; ++r, x += step_) {
-      const Lanes<Sum> next = WriteAndRead(x, verdict, 0, x + step_);
+      const Lanes<Sum> next = WriteAndRead(x, verdict, 0, verdict.Stays(0), x + step_);
       kept += JudgeOne(x + step_, next, threshold[r], &verdict);
     }
     Write(x, verdict, 0);
@@ -137,8 +136,10 @@ class RowsInTurn {
   HWY_INLINE V WriteAndMeasure(const std::byte *x, const Verdicts<Op, T> &verdicts,
                                const std::byte *next) const {
     Lanes<Sum> lanes[kN];
-    for (int64_t i = 0; i < kN; ++i) {
-      lanes[i] = WriteAndRead(x + i * step_, verdicts, i, next + i * step_);
+    const Order order = verdicts.InOrder();
+    for (int64_t k = 0; k < kN; ++k) {
+      const int64_t i = order[k];
+      lanes[k] = WriteAndRead(x + i * step_, verdicts, i, k < order.kept(), next + k * step_);
     }
     return Verdicts<Op, T>::Measure(Fold(lanes));
   }
@@ -150,23 +151,21 @@ class RowsInTurn {
   HWY_INLINE void Write(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i) const {
     const T *from = At(x);
     T *y = To(x);
+    if (!verdicts.Stays(i)) return ZeroRow(y, 1, n_);
     if (verdicts.Copies(i)) return CopyRow(from, 1, y, 1, n_);
-    if (kZeroes && verdicts.Zeroes(i)) return ZeroRow(y, 1, n_);
     const auto row = verdicts[i];
     if (in_steps_ > 0) row.Write(from, y, in_steps_);
     WriteRest(row, from, y);
   }
 
   HWY_INLINE Lanes<Sum> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i,
-                                     const std::byte *next) const {
+                                     bool stays, const std::byte *next) const {
     const T *from = At(x);
     T *y = To(x);
+    if (!stays) return WriteRowAndRead(ZeroedRow<T, kLeastRest>(), from, y, next);
     if (verdicts.Copies(i)) {
       CopyRow(from, 1, y, 1, n_);
       return Read(next);
-    }
-    if (kZeroes && verdicts.Zeroes(i)) {
-      return WriteRowAndRead(ZeroedRow<T, kLeastRest>(), from, y, next);
     }
     return WriteRowAndRead(verdicts[i], from, y, next);
   }
@@ -201,33 +200,29 @@ class RowsInTurn {
   const Op op_;
 };
 
-template <bool kWhole, bool kZeroes, class T, class L, class Op>
+template <bool kWhole, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdSingleRows(const ThresholdArgs &args, const Op &op) {
-  const RowsInTurn<kWhole, kZeroes, T, Op> rows(args, op);
+  const RowsInTurn<kWhole, T, Op> rows(args, op);
   const ReduceArgs &blocks = args.blocks;
   const int64_t groups = blocks.n <= kMostInGroupOf<T> ? blocks.inner.count / kN : 0;
   return ThresholdBlockRows<L>(args, groups, rows);
 }
 
+template <class T, class L, class Op>
+HWY_INLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
+  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, T, L>(args, op);
+  return ThresholdSingleRows<false, T, L>(args, op);
+}
+
 template <class T, class L>
 int64_t ShrinkRows(const ThresholdArgs &args) {
-  const Soft op{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)};
-  const bool is_whole = args.blocks.n % kLongStep == 0;
-  // Doubles are multiplied as fast as they are read.
-  if constexpr (sizeof(T) < sizeof(double)) {
-    if (args.blocks.n >= kLeastZeroed) {
-      return is_whole ? ThresholdSingleRows<true, true, T, L>(args, op)
-                      : ThresholdSingleRows<false, true, T, L>(args, op);
-    }
-  }
-  return is_whole ? ThresholdSingleRows<true, false, T, L>(args, op)
-                  : ThresholdSingleRows<false, false, T, L>(args, op);
+  return ThresholdRows<T, L>(args,
+                             Soft{hn::Set(D(), args.threshold_scale), hn::Set(D(), args.eps)});
 }
 
 template <class T, class L>
 int64_t DropRows(const ThresholdArgs &args) {
-  if (args.blocks.n % kLongStep == 0) return ThresholdSingleRows<true, false, T, L>(args, Hard());
-  return ThresholdSingleRows<false, false, T, L>(args, Hard());
+  return ThresholdRows<T, L>(args, Hard());
 }
 
 template <class T>

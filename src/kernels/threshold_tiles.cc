@@ -1,7 +1,7 @@
 // Thresholding of tiles, blocks of several short rows that lie beside those of their neighbours:
 // while some tiles are written row by row, the next ones are read, so that memory is busy both ways
-// all the time. Or some are read and written, while others are asked for that come later. Tiles of
-// floats and doubles that stay as they are are not written in place.
+// all the time. Or some are read and written, while others are asked for that come later. Tiles that
+// stay as they are are not written in place, unless they are of 16 bits and short rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_tiles.cc"
 #include <hwy/foreach_target.h>
@@ -51,11 +51,8 @@ class TilesInTurn {
   template <class L>
   HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns,
                               int64_t next) const {
-    if (is_one_by_one_) return RunOneByOne(x, threshold, turns, next);
-    if constexpr (std::is_same_v<Op, Soft>) {
-      if (rows_ * n() >= kLeastZeroedOf) return RunInterleaved<true>(x, threshold, turns);
-    }
-    return RunInterleaved<false>(x, threshold, turns);
+    return is_one_by_one_ ? RunOneByOne(x, threshold, turns, next)
+                          : RunInterleaved(x, threshold, turns);
   }
 
   // The last tiles, fewer than kTurn.
@@ -80,8 +77,8 @@ class TilesInTurn {
   static constexpr int64_t kLeastRows = 16;
   static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
   static constexpr bool kAnyLength = kLength == 0;
-  // Long rows are few in so small a tile: they gain from twice as many elements on. Measured.
-  static constexpr int64_t kLeastZeroedOf = (kAnyLength ? 2 : 1) * kLeastZeroed;
+  // Short rows of 16 bits are written, masked, before it is known which of them stay. Measured.
+  static constexpr bool kInOrder = kAnyLength || sizeof(T) >= sizeof(float);
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   static constexpr int64_t kLeast = kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest);
   using Tiles = Verdicts<Op, T, kLeast>;
@@ -89,8 +86,7 @@ class TilesInTurn {
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
 
-  // `kZeroes`: tiles that are dead are zeroed, not multiplied.
-  template <bool kZeroes, class L>
+  template <class L>
   HWY_INLINE int64_t RunInterleaved(const std::byte *x, const L *threshold, int64_t turns) const {
     Tiles tiles[kGroups];
     int64_t kept = Read(x, threshold, kTurn, tiles);
@@ -101,7 +97,7 @@ class TilesInTurn {
         const std::byte *row = x + row_[r];
         AskAhead(x + turn_, r);
         // What is read next has been asked for some rows ago; this gives it more time to arrive.
-        WriteRow<kZeroes>(row, kTurn, tiles);
+        WriteRow(row, kTurn, tiles);
         ReadRow(row + turn_, kTurn, lanes);
       }
       kept += Judge(x + turn_, lanes, threshold, kTurn, tiles);
@@ -125,7 +121,7 @@ class TilesInTurn {
       kept += Judge(x, lanes, threshold, kTurn, tiles);
       for (int64_t r = 0; r < rows_; ++r) {
         if (ahead != 0 && !IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
-        WriteRow<false>(x + row_[r], kTurn, tiles);
+        WriteRow(x + row_[r], kTurn, tiles);
       }
     }
     return kept;
@@ -139,8 +135,7 @@ class TilesInTurn {
     return is_known ? next + (kTurnsAhead - turns) * turn_ : 0;
   }
   // Is row r of those asked for while a turn is read, not while it is written? If all were asked
-  // for at once, memory would be idle for the rest; for the same reason nothing is zeroed, which
-  // takes no time. Measured.
+  // for at once, memory would be idle for the rest. Measured.
   static HWY_INLINE bool IsAskedForEarly(int64_t r) { return r % 3 == 0; }
   HWY_INLINE void AskForRow(const std::byte *row) const {
     for (int64_t at = 0; at < turn_; at += 64) prefetch_far(row + at, 0);
@@ -187,20 +182,32 @@ class TilesInTurn {
   }
 
   HWY_INLINE void Write(const std::byte *x, int64_t count, const Tiles *tiles) const {
-    for (int64_t r = 0; r < rows_; ++r) WriteRow<false>(x + row_[r], count, tiles);
+    for (int64_t r = 0; r < rows_; ++r) WriteRow(x + row_[r], count, tiles);
   }
-  template <bool kZeroes>
   HWY_INLINE void WriteRow(const std::byte *row, int64_t count, const Tiles *tiles) const {
     const T *x = reinterpret_cast<const T *>(row);
     T *y = reinterpret_cast<T *>(const_cast<std::byte *>(row) + to_y_);
-    for (int64_t i = 0; i < count; ++i, x += n(), y += n()) {
-      const Tiles &group = tiles[i / kN];
-      if (group.Copies(i % kN)) {
-        CopyRow(x, 1, y, 1, n());
-      } else if (kZeroes && group.Zeroes(i % kN)) {
-        WriteRowOf(ZeroedRow<T, kLeast>(), x, y);
+    const int64_t group = kN * n();
+    for (int64_t first = 0; first < count; first += kN, ++tiles, x += group, y += group) {
+      WriteRowOfGroup(x, y, HWY_MIN(count - first, kN), *tiles);
+    }
+  }
+  // Of `count` <= kN tiles; the lanes of others, the last, are told to go.
+  HWY_INLINE void WriteRowOfGroup(const T *x, T *y, int64_t count, const Tiles &tiles) const {
+    if constexpr (!kInOrder) {
+      for (int64_t i = 0; i < count; ++i) WriteRowOf(tiles[i], x + i * n(), y + i * n());
+      return;
+    }
+    const Order order = tiles.InOrder();
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t i = order[k];
+      const int64_t at = i * n();
+      if (k >= order.kept()) {
+        WriteRowOf(ZeroedRow<T, kLeast>(), x + at, y + at);
+      } else if (tiles.Copies(i)) {
+        CopyRow(x + at, 1, y + at, 1, n());
       } else {
-        WriteRowOf(group[i % kN], x, y);
+        WriteRowOf(tiles[i], x + at, y + at);
       }
     }
   }

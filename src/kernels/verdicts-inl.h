@@ -102,10 +102,6 @@ class KeptRow {
   hn::Vec<DW> keep_;
 };
 
-// Dead blocks of at least so many elements are not multiplied, but zeroed. Of smaller ones that
-// takes longer, because processors guess half of the dead wrong. Measured.
-inline constexpr int64_t kLeastZeroed = 128;
-
 // What is written of a row of at least kLeast elements that is dead: nothing of it is read.
 template <class T, int64_t kLeast>
 struct ZeroedRow {
@@ -121,6 +117,52 @@ struct ZeroedRow {
   }
   HWY_INLINE void Rest(const T *, T *y, int64_t n) const { ZeroRow(y, 1, n); }
 };
+
+// Bit i for lane i.
+template <class DT>
+HWY_INLINE uint64_t BitsOf(DT d, hn::Mask<DT> lanes) {
+  static_assert(hn::MaxLanes(d) <= 8);
+  uint8_t bits[8];
+  hn::StoreMaskBits(d, lanes, bits);
+  uint8_t byte = bits[0];
+#if HWY_COMPILER_GCC && HWY_ARCH_X86
+  asm("" : "+q"(byte));  // else GCC 12 puts aside one byte of a mask and takes back eight
+#endif
+  return byte;
+}
+
+// The order in which blocks are written: those that stay, then those that go. Processors guess which
+// is which wrong once for all of them, not for half of each.
+class Order {
+ public:
+  // Bit i says whether block i stays.
+  explicit HWY_INLINE Order(uint64_t stay) : block_(kTable.of[stay]), kept_(hwy::PopCount(stay)) {}
+
+  HWY_INLINE int64_t operator[](int64_t i) const { return block_[i]; }
+  HWY_INLINE int64_t kept() const { return kept_; }
+
+ private:
+  struct Table {
+    uint8_t of[size_t{1} << kN][kN];
+  };
+  static constexpr Table MakeTable() {
+    Table table{};
+    for (size_t stay = 0; stay < (size_t{1} << kN); ++stay) {
+      int64_t at = 0;
+      for (const size_t kind : {size_t{1}, size_t{0}}) {
+        for (int64_t i = 0; i < kN; ++i) {
+          if ((stay >> i) % 2 == kind) table.of[stay][at++] = static_cast<uint8_t>(i);
+        }
+      }
+    }
+    return table;
+  }
+  static const Table kTable;
+
+  const uint8_t *block_;
+  int64_t kept_;
+};
+inline constexpr Order::Table Order::kTable = Order::MakeTable();
 
 // The norm of block i of several blocks of doubles, whose first rows are `step` bytes apart.
 struct BlockNorms {
@@ -157,11 +199,13 @@ class Verdicts<Soft, T, kLeast> {
     if constexpr (kExact) norms = ExactNorms(norms, norm_of);
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
     hn::Store(factors, D(), factor_);
+    stay_ = BitsOf(D(), hn::Ne(factors, hn::Zero(D())));
     if constexpr (kInFloats) narrow_.Take(factor_, 1, kN);
     return CountAlive(factors);
   }
+  HWY_INLINE bool Stays(int64_t i) const { return (stay_ >> i) % 2 != 0; }
+  HWY_INLINE Order InOrder() const { return Order(stay_); }
   HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
-  HWY_INLINE bool Zeroes(int64_t i) const { return factor_[i] == 0.0; }
   HWY_INLINE auto operator[](int64_t i) const {
     if constexpr (kInFloats) {
       return ShrunkNarrowRow<T>(narrow_, i, factor_[i]);
@@ -176,6 +220,7 @@ class Verdicts<Soft, T, kLeast> {
   struct None {};
 
   HWY_ALIGN double factor_[kN];
+  uint64_t stay_ = 0;  // bit i says whether block i does
   std::conditional_t<kInFloats, NarrowFactors<T, kN>, None> narrow_;
 };
 template <class T, int64_t kLeast>
@@ -192,20 +237,23 @@ class Verdicts<Hard, T, kLeast> {
     if constexpr (std::is_same_v<T, double>) {
       const M stay = StayExactly(squares, Load(threshold), norm_of);
       hn::Store(KeepWords(stay), DU32(), keep_);
+      stay_ = BitsOf(D(), stay);
       return static_cast<int64_t>(hn::CountTrue(D(), stay));
     } else {
       const Hard::Kept kept = Hard::Judge(squares, threshold);
       hn::Store(kept.words, DU32(), keep_);
+      stay_ = BitsOf(DU32(), hn::Ne(kept.words, hn::Zero(DU32())));
       return kept.count;
     }
   }
-  // Processors guess half of these wrong, for which rows of 16 bits have no time to spare.
-  HWY_INLINE bool Copies(int64_t i) const { return sizeof(T) >= sizeof(float) && keep_[i] != 0; }
-  HWY_INLINE bool Zeroes(int64_t) const { return false; }  // what is not copied reads little
+  HWY_INLINE bool Stays(int64_t i) const { return (stay_ >> i) % 2 != 0; }
+  HWY_INLINE Order InOrder() const { return Order(stay_); }
+  HWY_INLINE bool Copies(int64_t i) const { return Stays(i); }
   HWY_INLINE KeptRow<T, kLeast> operator[](int64_t i) const { return KeptRow<T, kLeast>(keep_[i]); }
 
  private:
   HWY_ALIGN uint32_t keep_[kN];
+  uint64_t stay_ = 0;  // bit i says whether block i does
 };
 
 // The verdicts on `count` <= kN blocks. Other lanes have a measure of 1, below their thresholds, and
