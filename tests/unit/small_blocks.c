@@ -356,6 +356,56 @@ static void one_threshold_for_all_pairs(void **state) {
   }
 }
 
+/* Of each eight neighbours others stay than of all others. A block's elements are 1. */
+static bool is_chosen(int block) {
+  return block / 8 >> block % 8 & 1;
+}
+
+static void check_choices(int rows, int in_row, int norm, int32_t dtype, bool soft) {
+  enum { kBlocks = 256 * 8, kMost = 256 };
+  static double ones[kBlocks * kMost], expected[kBlocks * kMost], thresholds[kBlocks];
+  static uint64_t x[kBlocks * kMost], want[kBlocks * kMost];
+  const int count = kBlocks * rows * in_row;
+  fill(ones, count, 1);
+  for (int i = 0; i < count; ++i) {
+    expected[i] = is_chosen(i % (kBlocks * in_row) / in_row) ? (soft ? 0.5 : 1) : 0;
+  }
+  for (int b = 0; b < kBlocks; ++b) thresholds[b] = is_chosen(b) ? norm / 2.0 : norm * 2.0;
+  store_numbers(ones, count, dtype, x);
+  store_numbers(expected, count, dtype, want);
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", rows, kBlocks * in_row);
+  spk_block *block = blocks_of(dtype, text, DIMS(rows, in_row));
+  const spk_buffer leaf = {x, count, dtype, SPK_LAYOUT_VIEW, NULL};
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  if (soft) {
+    assert_ok(
+        spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &F64(thresholds), &options, &report));
+  } else {
+    assert_ok(
+        spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F64(thresholds), NULL, &report));
+  }
+  spk_block_release(block);
+  assert_int_equal(report.achieved, kBlocks / 2);
+  assert_memory_equal(x, want, (size_t)count * (size_t)(dtype & 0xff) / 8);
+}
+
+static void every_choice_of_eight_neighbours(void **state) {
+  (void)state;
+  const int rows[] = {1, 1, 8, 4, 2, 4, 1};
+  const int in_row[] = {64, 36, 8, 16, 32, 64, 256};
+  const int norms[] = {8, 6, 8, 8, 8, 16, 16};
+  const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
+  for (int b = 0; b < COUNT(rows); ++b) {
+    for (int d = 0; d < COUNT(dtypes); ++d) {
+      check_choices(rows[b], in_row[b], norms[b], dtypes[d], true);
+      check_choices(rows[b], in_row[b], norms[b], dtypes[d], false);
+    }
+  }
+}
+
 static void soft_thresholds_of_longer_rows(void **state) {
   (void)state;
   check_longer_rows(true);
@@ -385,6 +435,7 @@ int main(void) {
       TEST(elements_between_those_of_blocks_are_left),
       TEST(more_rows_than_one_box_holds),
       TEST(one_threshold_for_all_pairs),
+      TEST(every_choice_of_eight_neighbours),
       TEST(soft_thresholds_of_longer_rows),
       TEST(hard_thresholds_of_longer_rows),
       TEST(soft_thresholds_of_tiles),
