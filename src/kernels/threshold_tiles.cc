@@ -196,20 +196,21 @@ class TilesInTurn {
   HWY_INLINE void WriteRowOfGroup(const T *x, T *y, int64_t count, const Tiles &tiles) const {
     if constexpr (!kInOrder) {
       for (int64_t i = 0; i < count; ++i) WriteRowOf(tiles[i], x + i * n(), y + i * n());
-      return;
-    }
-    const Order order = tiles.InOrder();
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t i = order[k];
-      const int64_t at = i * n();
-      if (k >= order.kept()) {
-        WriteRowOf(ZeroedRow<T, kLeast>(), x + at, y + at);
-      } else if (tiles.Copies(i)) {
-        CopyRow(x + at, 1, y + at, 1, n());
-      } else {
-        WriteRowOf(tiles[i], x + at, y + at);
+    } else if constexpr (kTurn == 1) {
+      WriteRowOfTile(x, y, tiles, 0, tiles.Stays(0));
+    } else {
+      const Order order = tiles.InOrder();
+      for (int64_t k = 0; k < count; ++k) {
+        const int64_t at = order[k] * n();
+        WriteRowOfTile(x + at, y + at, tiles, order[k], k < order.kept());
       }
     }
+  }
+  HWY_INLINE void WriteRowOfTile(const T *x, T *y, const Tiles &tiles, int64_t i,
+                                 bool stays) const {
+    if (!stays) return WriteRowOf(ZeroedRow<T, kLeast>(), x, y);
+    if (tiles.Copies(i)) return CopyRow(x, 1, y, 1, n());
+    WriteRowOf(tiles[i], x, y);
   }
   template <class Tile>
   HWY_INLINE void WriteRowOf(const Tile &tile, const T *x, T *y) const {

@@ -131,6 +131,8 @@ HWY_INLINE uint64_t BitsOf(DT d, hn::Mask<DT> lanes) {
   return byte;
 }
 
+inline constexpr uint64_t kAllStay = (uint64_t{1} << kN) - 1;
+
 // The order in which blocks are written: those that stay, then those that go. Processors guess which
 // is which wrong once for all of them, not for half of each.
 class Order {
@@ -203,8 +205,9 @@ class Verdicts<Soft, T, kLeast> {
     if constexpr (kInFloats) narrow_.Take(factor_, 1, kN);
     return CountAlive(factors);
   }
-  HWY_INLINE bool Stays(int64_t i) const { return (stay_ >> i) % 2 != 0; }
-  HWY_INLINE Order InOrder() const { return Order(stay_); }
+  // Dead doubles are multiplied by 0 as fast as they are read: they are as others that stay.
+  HWY_INLINE bool Stays(int64_t i) const { return kMultipliesAll || (stay_ >> i) % 2 != 0; }
+  HWY_INLINE Order InOrder() const { return Order(kMultipliesAll ? kAllStay : stay_); }
   HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
   HWY_INLINE auto operator[](int64_t i) const {
     if constexpr (kInFloats) {
@@ -216,6 +219,7 @@ class Verdicts<Soft, T, kLeast> {
 
  private:
   static constexpr bool kInFloats = Narrow<T>::kInFloats;
+  static constexpr bool kMultipliesAll = sizeof(T) == sizeof(double);
   static_assert(!kInFloats || kLeast >= kNarrow, "what is written in one go");
   struct None {};
 
