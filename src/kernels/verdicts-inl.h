@@ -16,6 +16,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/exact_norms-inl.h"
 #include "kernels/fold-inl.h"
+#include "kernels/order-inl.h"
 #include "kernels/rows-inl.h"
 #include "kernels/scale-inl.h"
 #include "kernels/scale_narrow-inl.h"
@@ -117,54 +118,6 @@ struct ZeroedRow {
   }
   HWY_INLINE void Rest(const T *, T *y, int64_t n) const { ZeroRow(y, 1, n); }
 };
-
-// Bit i for lane i.
-template <class DT>
-HWY_INLINE uint64_t BitsOf(DT d, hn::Mask<DT> lanes) {
-  static_assert(hn::MaxLanes(d) <= 8);
-  uint8_t bits[8];
-  hn::StoreMaskBits(d, lanes, bits);
-  uint8_t byte = bits[0];
-#if HWY_COMPILER_GCC && HWY_ARCH_X86
-  asm("" : "+q"(byte));  // else GCC 12 puts aside one byte of a mask and takes back eight
-#endif
-  return byte;
-}
-
-inline constexpr uint64_t kAllStay = (uint64_t{1} << kN) - 1;
-
-// The order in which blocks are written: those that stay, then those that go. Processors guess which
-// is which wrong once for all of them, not for half of each.
-class Order {
- public:
-  // Bit i says whether block i stays.
-  explicit HWY_INLINE Order(uint64_t stay) : block_(kTable.of[stay]), kept_(hwy::PopCount(stay)) {}
-
-  HWY_INLINE int64_t operator[](int64_t i) const { return block_[i]; }
-  HWY_INLINE int64_t kept() const { return kept_; }
-
- private:
-  struct Table {
-    uint8_t of[size_t{1} << kN][kN];
-  };
-  static constexpr Table MakeTable() {
-    Table table{};
-    for (size_t stay = 0; stay < (size_t{1} << kN); ++stay) {
-      int64_t at = 0;
-      for (const size_t kind : {size_t{1}, size_t{0}}) {
-        for (int64_t i = 0; i < kN; ++i) {
-          if ((stay >> i) % 2 == kind) table.of[stay][at++] = static_cast<uint8_t>(i);
-        }
-      }
-    }
-    return table;
-  }
-  static const Table kTable;
-
-  const uint8_t *block_;
-  int64_t kept_;
-};
-inline constexpr Order::Table Order::kTable = Order::MakeTable();
 
 // The norm of block i of several blocks of doubles, whose first rows are `step` bytes apart.
 struct BlockNorms {

@@ -1,0 +1,69 @@
+// The order in which blocks are written that stay or go.
+#if defined(SPK_KERNELS_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_ORDER_INL_H_
+#undef SPK_KERNELS_ORDER_INL_H_
+#else
+#define SPK_KERNELS_ORDER_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/convert-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace spk {
+namespace HWY_NAMESPACE {
+
+// Bit i for lane i.
+template <class DT>
+HWY_INLINE uint64_t BitsOf(DT d, hn::Mask<DT> lanes) {
+  static_assert(hn::MaxLanes(d) <= 8);
+  uint8_t bits[8];
+  hn::StoreMaskBits(d, lanes, bits);
+  uint8_t byte = bits[0];
+#if HWY_COMPILER_GCC && HWY_ARCH_X86
+  asm("" : "+q"(byte));  // else GCC 12 puts aside one byte of a mask and takes back eight
+#endif
+  return byte;
+}
+
+inline constexpr uint64_t kAllStay = (uint64_t{1} << kN) - 1;
+
+// A register of blocks: those that stay, then those that go. Processors guess wrong once where the
+// one end and the others begin; in the order of memory, half of the time.
+class Order {
+ public:
+  // Bit i says whether block i stays.
+  explicit HWY_INLINE Order(uint64_t stay) : block_(kTable.of[stay]), kept_(hwy::PopCount(stay)) {}
+
+  HWY_INLINE int64_t operator[](int64_t i) const { return block_[i]; }
+  HWY_INLINE int64_t kept() const { return kept_; }
+
+ private:
+  struct Table {
+    uint8_t of[size_t{1} << kN][kN];
+  };
+  static constexpr Table MakeTable() {
+    Table table{};
+    for (size_t stay = 0; stay < (size_t{1} << kN); ++stay) {
+      int64_t at = 0;
+      for (const size_t kind : {size_t{1}, size_t{0}}) {
+        for (int64_t i = 0; i < kN; ++i) {
+          if ((stay >> i) % 2 == kind) table.of[stay][at++] = static_cast<uint8_t>(i);
+        }
+      }
+    }
+    return table;
+  }
+  static const Table kTable;
+
+  const uint8_t *block_;
+  int64_t kept_;
+};
+inline constexpr Order::Table Order::kTable = Order::MakeTable();
+
+}  // namespace HWY_NAMESPACE
+}  // namespace spk
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
