@@ -136,7 +136,7 @@ class RowsInTurn {
   HWY_INLINE V WriteAndMeasure(const std::byte *x, const Verdicts<Op, T> &verdicts,
                                const std::byte *next) const {
     Lanes<Sum> lanes[kN];
-    const Order order = verdicts.InOrder();
+    const KeptFirst order = verdicts.InOrder();
     for (int64_t k = 0; k < kN; ++k) {
       const int64_t i = order[k];
       lanes[k] = WriteAndRead(x + i * step_, verdicts, i, k < order.kept(), next + k * step_);

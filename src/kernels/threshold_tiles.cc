@@ -199,7 +199,7 @@ class TilesInTurn {
     } else if constexpr (kTurn == 1) {
       WriteRowOfTile(x, y, tiles, 0, tiles.Stays(0));
     } else {
-      const Order order = tiles.InOrder();
+      const KeptFirst order = tiles.InOrder();
       for (int64_t k = 0; k < count; ++k) {
         const int64_t at = order[k] * n();
         WriteRowOfTile(x + at, y + at, tiles, order[k], k < order.kept());

@@ -16,7 +16,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/exact_norms-inl.h"
 #include "kernels/fold-inl.h"
-#include "kernels/order-inl.h"
+#include "kernels/kept_first-inl.h"
 #include "kernels/rows-inl.h"
 #include "kernels/scale-inl.h"
 #include "kernels/scale_narrow-inl.h"
@@ -160,7 +160,7 @@ class Verdicts<Soft, T, kLeast> {
   }
   // Dead doubles are multiplied by 0 as fast as they are read: they are as others that stay.
   HWY_INLINE bool Stays(int64_t i) const { return kMultipliesAll || (stay_ >> i) % 2 != 0; }
-  HWY_INLINE Order InOrder() const { return Order(kMultipliesAll ? kAllStay : stay_); }
+  HWY_INLINE KeptFirst InOrder() const { return KeptFirst(kMultipliesAll ? kAllStay : stay_); }
   HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
   HWY_INLINE auto operator[](int64_t i) const {
     if constexpr (kInFloats) {
@@ -204,7 +204,7 @@ class Verdicts<Hard, T, kLeast> {
     }
   }
   HWY_INLINE bool Stays(int64_t i) const { return (stay_ >> i) % 2 != 0; }
-  HWY_INLINE Order InOrder() const { return Order(stay_); }
+  HWY_INLINE KeptFirst InOrder() const { return KeptFirst(stay_); }
   HWY_INLINE bool Copies(int64_t i) const { return Stays(i); }
   HWY_INLINE KeptRow<T, kLeast> operator[](int64_t i) const { return KeptRow<T, kLeast>(keep_[i]); }
 

@@ -1,9 +1,9 @@
 // The order in which blocks are written that stay or go.
-#if defined(SPK_KERNELS_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef SPK_KERNELS_ORDER_INL_H_
-#undef SPK_KERNELS_ORDER_INL_H_
+#if defined(SPK_KERNELS_KEPT_FIRST_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPK_KERNELS_KEPT_FIRST_INL_H_
+#undef SPK_KERNELS_KEPT_FIRST_INL_H_
 #else
-#define SPK_KERNELS_ORDER_INL_H_
+#define SPK_KERNELS_KEPT_FIRST_INL_H_
 #endif
 
 #include <hwy/highway.h>
@@ -31,10 +31,11 @@ inline constexpr uint64_t kAllStay = (uint64_t{1} << kN) - 1;
 
 // A register of blocks: those that stay, then those that go. Processors guess wrong once where the
 // one end and the others begin; in the order of memory, half of the time.
-class Order {
+class KeptFirst {
  public:
   // Bit i says whether block i stays.
-  explicit HWY_INLINE Order(uint64_t stay) : block_(kTable.of[stay]), kept_(hwy::PopCount(stay)) {}
+  explicit HWY_INLINE KeptFirst(uint64_t stay)
+      : block_(kTable.of[stay]), kept_(static_cast<int64_t>(hwy::PopCount(stay))) {}
 
   HWY_INLINE int64_t operator[](int64_t i) const { return block_[i]; }
   HWY_INLINE int64_t kept() const { return kept_; }
@@ -60,7 +61,7 @@ class Order {
   const uint8_t *block_;
   int64_t kept_;
 };
-inline constexpr Order::Table Order::kTable = Order::MakeTable();
+inline constexpr KeptFirst::Table KeptFirst::kTable = KeptFirst::MakeTable();
 
 }  // namespace HWY_NAMESPACE
 }  // namespace spk
