@@ -1,4 +1,4 @@
-// The order in which blocks are written that stay or go.
+// The order in which blocks are written that stay or go, and how their kernels are told.
 #if defined(SPK_KERNELS_KEPT_FIRST_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_KEPT_FIRST_INL_H_
 #undef SPK_KERNELS_KEPT_FIRST_INL_H_
@@ -18,11 +18,12 @@ namespace HWY_NAMESPACE {
 template <class DT>
 HWY_INLINE uint64_t BitsOf(DT d, hn::Mask<DT> lanes) {
   static_assert(hn::MaxLanes(d) <= 8);
-  uint8_t bits[8];
+  uint8_t bits[8];  // the least that Highway asks for
   hn::StoreMaskBits(d, lanes, bits);
   uint8_t byte = bits[0];
-#if HWY_COMPILER_GCC && HWY_ARCH_X86
-  asm("" : "+q"(byte));  // else GCC 12 puts aside one byte of a mask and takes back eight
+#if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86
+  // GCC 12 makes wrong code otherwise: it stores a byte of a mask, and loads eight.
+  asm("" : "+q"(byte));
 #endif
   return byte;
 }

@@ -62,9 +62,9 @@ struct FloatProduct {
   static HWY_INLINE hn::Vec<DT> Of(hn::Vec<DT> x, hn::Vec<DT> f) { return hn::Mul(x, f); }
 };
 
-// A product, but +0 where its factor is 0, as NaN is not. With AVX-512 one instruction multiplies and
-// zeroes, given the lanes that stay: Highway's Ne leaves NaN out, and compilers do not see through
-// its Not.
+// +0 where the factor is 0, else the product; that of NaN is NaN. With AVX-512 one instruction does
+// both, given the lanes that stay: those are inverted here, because Highway's Ne is false for NaN,
+// and compilers do not see through its Not.
 template <class DT>
 HWY_INLINE hn::Vec<DT> UnlessByZero(DT d, hn::Vec<DT> product, hn::Vec<DT> f) {
   const auto by_zero = hn::Eq(f, hn::Zero(d));

@@ -105,8 +105,9 @@ HWY_INLINE void StoreKept(const T *x, VU32 keep, T *y) {
 
 // Drops blocks whose norm, as a float, is below their threshold. NaN survives.
 struct Hard {
-  // All bits for blocks that stay, and how many those are.
+  // Which blocks stay; all bits for those, and how many they are.
   struct Kept {
+    hn::Mask<DF> stay;
     VU32 words;
     int64_t count;
   };
@@ -134,7 +135,7 @@ struct Hard {
     if (HWY_UNLIKELY(!hn::AllTrue(df, hn::Or(goes, stays)))) {
       stays = Stay(ToFloat(hn::Sqrt(exact())), threshold);
     }
-    return {KeepWords(stays), static_cast<int64_t>(hn::CountTrue(df, stays))};
+    return {stays, KeepWords(stays), static_cast<int64_t>(hn::CountTrue(df, stays))};
   }
   template <class L>
   static HWY_INLINE Kept Judge(V squares, const L *threshold) {

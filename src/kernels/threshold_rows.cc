@@ -75,7 +75,7 @@ class RowsInTurn {
       const Lanes<Sum> next = WriteAndRead(x, verdict, 0, verdict.Stays(0), x + step_);
       kept += JudgeOne(x + step_, next, threshold[r], &verdict);
     }
-    Write(x, verdict, 0);
+    Write(x, verdict, 0, verdict.Stays(0));
     return kept;
   }
 
@@ -136,7 +136,7 @@ class RowsInTurn {
   HWY_INLINE V WriteAndMeasure(const std::byte *x, const Verdicts<Op, T> &verdicts,
                                const std::byte *next) const {
     Lanes<Sum> lanes[kN];
-    const KeptFirst order = verdicts.InOrder();
+    const KeptFirst order = verdicts.Order();
     for (int64_t k = 0; k < kN; ++k) {
       const int64_t i = order[k];
       lanes[k] = WriteAndRead(x + i * step_, verdicts, i, k < order.kept(), next + k * step_);
@@ -145,17 +145,25 @@ class RowsInTurn {
   }
 
   HWY_INLINE void WriteGroup(const std::byte *x, const Verdicts<Op, T> &verdicts) const {
-    for (int64_t i = 0; i < kN; ++i) Write(x + i * step_, verdicts, i);
+    const KeptFirst order = verdicts.Order();
+    for (int64_t k = 0; k < kN; ++k) {
+      Write(x + order[k] * step_, verdicts, order[k], k < order.kept());
+    }
   }
 
-  HWY_INLINE void Write(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i) const {
+  HWY_INLINE void Write(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i,
+                        bool stays) const {
     const T *from = At(x);
     T *y = To(x);
-    if (!verdicts.Stays(i)) return ZeroRow(y, 1, n_);
-    if (verdicts.Copies(i)) return CopyRow(from, 1, y, 1, n_);
-    const auto row = verdicts[i];
-    if (in_steps_ > 0) row.Write(from, y, in_steps_);
-    WriteRest(row, from, y);
+    if (!stays) return ZeroRow(y, 1, n_);
+    if constexpr (std::is_same_v<Op, Soft>) {
+      if (verdicts.Changes(i)) {
+        const auto row = verdicts[i];
+        if (in_steps_ > 0) row.Write(from, y, in_steps_);
+        return WriteRest(row, from, y);
+      }
+    }
+    CopyRow(from, 1, y, 1, n_);
   }
 
   HWY_INLINE Lanes<Sum> WriteAndRead(const std::byte *x, const Verdicts<Op, T> &verdicts, int64_t i,
@@ -163,11 +171,11 @@ class RowsInTurn {
     const T *from = At(x);
     T *y = To(x);
     if (!stays) return WriteRowAndRead(ZeroedRow<T, kLeastRest>(), from, y, next);
-    if (verdicts.Copies(i)) {
-      CopyRow(from, 1, y, 1, n_);
-      return Read(next);
+    if constexpr (std::is_same_v<Op, Soft>) {
+      if (verdicts.Changes(i)) return WriteRowAndRead(verdicts[i], from, y, next);
     }
-    return WriteRowAndRead(verdicts[i], from, y, next);
+    CopyRow(from, 1, y, 1, n_);
+    return Read(next);
   }
   template <class Row>
   HWY_INLINE Lanes<Sum> WriteRowAndRead(const Row &row, const T *from, T *y,

@@ -1,7 +1,7 @@
 // Thresholding of tiles, blocks of several short rows that lie beside those of their neighbours:
 // while some tiles are written row by row, the next ones are read, so that memory is busy both ways
-// all the time. Or some are read and written, while others are asked for that come later. Tiles that
-// stay as they are are not written in place, unless they are of 16 bits and short rows.
+// all the time. Or some are read and written, while others are asked for that come later. Tiles
+// that stay as they are are not written in place, unless they are of 16 bits and short rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_tiles.cc"
 #include <hwy/foreach_target.h>
@@ -46,8 +46,8 @@ class TilesInTurn {
         tail_(args.blocks.n),
         op_(op) {}
 
-  // `turns` >= 1 times kTurn tiles, from which it is `next` bytes to the row of tiles that follows, or
-  // 0 if none is known; returns how many tiles stay.
+  // `turns` >= 1 times kTurn tiles, from which it is `next` bytes to the row of tiles that follows,
+  // or 0 if none is known; returns how many tiles stay.
   template <class L>
   HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns,
                               int64_t next) const {
@@ -69,16 +69,17 @@ class TilesInTurn {
   // far, but took up to a fifth longer: of rows a power of two apart caches hold few, and what is
   // asked for too early drives out what is being worked on.
   static constexpr int64_t kBytesAhead = 3072;  // measured
-  // Where the second level of cache holds more rows, tiles from memory are read and written one turn
-  // after the other, and asked for so many turns before: up to half the time (measured, Zen 4). It
-  // takes some rows of whole lines; conversions of 16-bit numbers are slower so, unless rows are
-  // longer.
+  // Where the second level of cache holds more rows, tiles from memory are read and written one
+  // turn after the other, and asked for so many turns before: up to half the time (measured, Zen
+  // 4). It takes some rows of whole lines; conversions of 16-bit numbers are slower so, unless rows
+  // are longer.
   static constexpr int64_t kTurnsAhead = 2;
   static constexpr int64_t kLeastRows = 16;
   static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
   static constexpr bool kAnyLength = kLength == 0;
-  // Short rows of 16 bits are written, masked, before it is known which of them stay. Measured.
-  static constexpr bool kInOrder = kAnyLength || sizeof(T) >= sizeof(float);
+  // Short rows of 16 bits are masked without asking which stay: a wrong guess takes longer.
+  // Measured.
+  static constexpr bool kKeptFirst = kAnyLength || sizeof(T) >= sizeof(float);
   static constexpr int64_t kGroups = (kTurn + kN - 1) / kN;
   static constexpr int64_t kLeast = kAnyLength ? kLeastRest : HWY_MIN(kLength, kLeastRest);
   using Tiles = Verdicts<Op, T, kLeast>;
@@ -194,12 +195,12 @@ class TilesInTurn {
   }
   // Of `count` <= kN tiles; the lanes of others, the last, are told to go.
   HWY_INLINE void WriteRowOfGroup(const T *x, T *y, int64_t count, const Tiles &tiles) const {
-    if constexpr (!kInOrder) {
+    if constexpr (!kKeptFirst) {
       for (int64_t i = 0; i < count; ++i) WriteRowOf(tiles[i], x + i * n(), y + i * n());
     } else if constexpr (kTurn == 1) {
       WriteRowOfTile(x, y, tiles, 0, tiles.Stays(0));
     } else {
-      const KeptFirst order = tiles.InOrder();
+      const KeptFirst order = tiles.Order();
       for (int64_t k = 0; k < count; ++k) {
         const int64_t at = order[k] * n();
         WriteRowOfTile(x + at, y + at, tiles, order[k], k < order.kept());
@@ -209,8 +210,10 @@ class TilesInTurn {
   HWY_INLINE void WriteRowOfTile(const T *x, T *y, const Tiles &tiles, int64_t i,
                                  bool stays) const {
     if (!stays) return WriteRowOf(ZeroedRow<T, kLeast>(), x, y);
-    if (tiles.Copies(i)) return CopyRow(x, 1, y, 1, n());
-    WriteRowOf(tiles[i], x, y);
+    if constexpr (std::is_same_v<Op, Soft>) {
+      if (tiles.Changes(i)) return WriteRowOf(tiles[i], x, y);
+    }
+    CopyRow(x, 1, y, 1, n());
   }
   template <class Tile>
   HWY_INLINE void WriteRowOf(const Tile &tile, const T *x, T *y) const {

@@ -1,5 +1,5 @@
-// What blocks are told by their thresholds, a register of blocks at a time, and what is then written
-// of their rows.
+// What blocks are told by their thresholds, a register of blocks at a time, and what is then
+// written of their rows.
 #if defined(SPK_KERNELS_VERDICTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_VERDICTS_INL_H_
 #undef SPK_KERNELS_VERDICTS_INL_H_
@@ -26,17 +26,17 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// What is written of a row that is multiplied.
+// What is written of a row that is multiplied. Doubles may be dead.
 template <class T>
 class ShrunkRow {
  public:
-  explicit HWY_INLINE ShrunkRow(double factor)
-      : factor_(factor), f_(hn::Set(D(), factor)), alive_(hn::Ne(f_, hn::Zero(D()))) {}
+  explicit HWY_INLINE ShrunkRow(double factor) : factor_(factor), f_(hn::Set(D(), factor)) {}
 
   // n elements from x on, which fill registers.
   HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
     for (int64_t i = 0; i < n; i += kN) {
-      Store(hn::IfThenElseZero(alive_, hn::Mul(Load(x + i), f_)), y + i);
+      const V product = hn::Mul(Load(x + i), f_);
+      Store(sizeof(T) == sizeof(double) ? UnlessByZero(D(), product, f_) : product, y + i);
     }
   }
   // The same of any n >= kN.
@@ -47,7 +47,6 @@ class ShrunkRow {
  private:
   double factor_;
   V f_;
-  M alive_;
 };
 
 // The same of 16-bit numbers, as multipliers are applied to them.
@@ -69,7 +68,7 @@ class ShrunkNarrowRow {
   double factor_;
 };
 
-// What is written of a row of at least kLeast elements that stays or goes.
+// What is written of a row of at least kLeast elements, whether it stays or goes.
 template <class T, int64_t kLeast>
 class KeptRow {
  public:
@@ -77,15 +76,9 @@ class KeptRow {
   explicit HWY_INLINE KeptRow(uint32_t keep)
       : keep_(hn::Set(DW(), static_cast<Word>(static_cast<int32_t>(keep)))) {}
 
-  // n elements from x on, which fill registers; and any n >= kLeast.
+  // n elements from x on, which fill registers.
   HWY_INLINE void Write(const T *x, T *y, int64_t n) const {
     for (int64_t i = 0; i < n; i += kWords) Mask(x + i, y + i);
-  }
-  HWY_INLINE void Rest(const T *x, T *y, int64_t n) const {
-    int64_t i = 0;
-    const auto last = hn::And(keep_, Words(x + n - kWords));
-    for (; i + kWords < n; i += kWords) Mask(x + i, y + i);
-    hn::StoreU(last, DW(), reinterpret_cast<Word *>(y + n - kWords));
   }
 
  private:
@@ -133,7 +126,9 @@ struct BlockNorms {
 inline constexpr int64_t kLeastRest = 16;
 
 // What each of kN blocks is told: by the sums of their squares, and where those do not tell, by the
-// norms of doubles. What is written of it has at least kLeast elements in one go.
+// norms of doubles. What is written of it has at least kLeast elements in one go. Stays(i): block i
+// is not zeroed. Soft: Changes(i) of one that stays, and [i], what is written of it then. Hard: those
+// that stay are as they were; [i] is for kernels that do not ask which.
 template <class Op, class T, int64_t kLeast = kLeastRest>
 class Verdicts;
 template <class T, int64_t kLeast>
@@ -154,14 +149,14 @@ class Verdicts<Soft, T, kLeast> {
     if constexpr (kExact) norms = ExactNorms(norms, norm_of);
     const V factors = ShrinkFactor(norms, soft.ThresholdOf(threshold), soft.eps);
     hn::Store(factors, D(), factor_);
-    stay_ = BitsOf(D(), hn::Ne(factors, hn::Zero(D())));
+    if constexpr (!kMultipliesAll) stay_ = BitsOf(D(), hn::Ne(factors, hn::Zero(D())));
     if constexpr (kInFloats) narrow_.Take(factor_, 1, kN);
     return CountAlive(factors);
   }
-  // Dead doubles are multiplied by 0 as fast as they are read: they are as others that stay.
+  // Dead doubles are not told apart: they are multiplied by 0 as fast as they are read.
   HWY_INLINE bool Stays(int64_t i) const { return kMultipliesAll || (stay_ >> i) % 2 != 0; }
-  HWY_INLINE KeptFirst InOrder() const { return KeptFirst(kMultipliesAll ? kAllStay : stay_); }
-  HWY_INLINE bool Copies(int64_t i) const { return factor_[i] == 1.0; }
+  HWY_INLINE KeptFirst Order() const { return KeptFirst(kMultipliesAll ? kAllStay : stay_); }
+  HWY_INLINE bool Changes(int64_t i) const { return factor_[i] != 1.0; }
   HWY_INLINE auto operator[](int64_t i) const {
     if constexpr (kInFloats) {
       return ShrunkNarrowRow<T>(narrow_, i, factor_[i]);
@@ -199,13 +194,12 @@ class Verdicts<Hard, T, kLeast> {
     } else {
       const Hard::Kept kept = Hard::Judge(squares, threshold);
       hn::Store(kept.words, DU32(), keep_);
-      stay_ = BitsOf(DU32(), hn::Ne(kept.words, hn::Zero(DU32())));
+      stay_ = BitsOf(DF(), kept.stay);
       return kept.count;
     }
   }
   HWY_INLINE bool Stays(int64_t i) const { return (stay_ >> i) % 2 != 0; }
-  HWY_INLINE KeptFirst InOrder() const { return KeptFirst(stay_); }
-  HWY_INLINE bool Copies(int64_t i) const { return Stays(i); }
+  HWY_INLINE KeptFirst Order() const { return KeptFirst(stay_); }
   HWY_INLINE KeptRow<T, kLeast> operator[](int64_t i) const { return KeptRow<T, kLeast>(keep_[i]); }
 
  private:
@@ -213,8 +207,8 @@ class Verdicts<Hard, T, kLeast> {
   uint64_t stay_ = 0;  // bit i says whether block i does
 };
 
-// The verdicts on `count` <= kN blocks. Other lanes have a measure of 1, below their thresholds, and
-// are not counted.
+// The verdicts on `count` <= kN blocks. Other lanes have a measure of 1, below their thresholds,
+// and are not counted.
 template <class Op, class L, class OfBlocks>
 HWY_INLINE int64_t JudgeSome(const Op &op, V measures, const L *threshold, int64_t count,
                              const BlockNorms &norm_of, OfBlocks *verdicts) {

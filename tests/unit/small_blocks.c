@@ -356,52 +356,70 @@ static void one_threshold_for_all_pairs(void **state) {
   }
 }
 
-/* Of each eight neighbours others stay than of all others. A block's elements are 1. */
+/* Each eight neighbours have a number, whose bits say which of them stay: all choices occur. */
 static bool is_chosen(int block) {
   return block / 8 >> block % 8 & 1;
 }
 
-static void check_choices(int rows, int in_row, int norm, int32_t dtype, bool soft) {
-  enum { kBlocks = 256 * 8, kMost = 256 };
-  static double ones[kBlocks * kMost], expected[kBlocks * kMost], thresholds[kBlocks];
-  static uint64_t x[kBlocks * kMost], want[kBlocks * kMost];
+/* Blocks of equal elements, other ones in each of some neighbours. */
+static double element_of(int block) {
+  return (block % 3 == 0 ? -1 : 1) * (1 << block % 4);
+}
+
+static void check_choices(int rows, int in_row, int32_t dtype, bool soft, bool in_place,
+                          bool as_floats) {
+  enum { kChoices = 256 * 8, kBlocks = kChoices + 5, kMost = 256, kRoom = kBlocks * kMost };
+  static double numbers[kRoom], expected[kRoom], thresholds[kBlocks];
+  static float floats[kBlocks];
+  static uint64_t x[kRoom], y[kRoom], want[kRoom];
   const int count = kBlocks * rows * in_row;
-  fill(ones, count, 1);
-  for (int i = 0; i < count; ++i) {
-    expected[i] = is_chosen(i % (kBlocks * in_row) / in_row) ? (soft ? 0.5 : 1) : 0;
+  const double norm = sqrt(rows * in_row);
+  for (int b = 0; b < kBlocks; ++b) {
+    const double share = is_chosen(b) ? (b % 5 ? 0.5 : 0.75) : 2;
+    thresholds[b] = norm * fabs(element_of(b)) * share;
+    floats[b] = (float)thresholds[b];
   }
-  for (int b = 0; b < kBlocks; ++b) thresholds[b] = is_chosen(b) ? norm / 2.0 : norm * 2.0;
-  store_numbers(ones, count, dtype, x);
+  for (int i = 0; i < count; ++i) {
+    const int b = i % (kBlocks * in_row) / in_row;
+    const double left = !is_chosen(b) ? 0 : !soft ? 1 : b % 5 ? 0.5 : 0.25;
+    numbers[i] = element_of(b);
+    expected[i] = left == 0 ? 0 : element_of(b) * left; /* not -0 */
+  }
+  store_numbers(numbers, count, dtype, x);
   store_numbers(expected, count, dtype, want);
+  fill(expected, count, 9);
+  store_numbers(expected, count, dtype, y);
   char text[32];
   snprintf(text, sizeof text, "(%d,%d)", rows, kBlocks * in_row);
   spk_block *block = blocks_of(dtype, text, DIMS(rows, in_row));
   const spk_buffer leaf = {x, count, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {y, count, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer limits = as_floats ? F32(floats) : F64(thresholds);
+  const spk_buffer *to = in_place ? NULL : &into;
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.eps = 0;
   spk_report report = {sizeof report, 0, 0, 0, 0, 0};
   if (soft) {
-    assert_ok(
-        spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &F64(thresholds), &options, &report));
+    assert_ok(spk_block_soft_threshold(NULL, block, &leaf, to, 1, &limits, &options, &report));
   } else {
-    assert_ok(
-        spk_block_hard_threshold(NULL, block, &leaf, NULL, 1, &F64(thresholds), NULL, &report));
+    assert_ok(spk_block_hard_threshold(NULL, block, &leaf, to, 1, &limits, NULL, &report));
   }
   spk_block_release(block);
-  assert_int_equal(report.achieved, kBlocks / 2);
-  assert_memory_equal(x, want, (size_t)count * (size_t)(dtype & 0xff) / 8);
+  assert_int_equal(report.achieved, kChoices / 2); /* none of the last five */
+  assert_memory_equal(in_place ? x : y, want, (size_t)count * (size_t)(dtype & 0xff) / 8);
 }
 
+/* Rows of whole steps of 32 elements and not; tiles. */
 static void every_choice_of_eight_neighbours(void **state) {
   (void)state;
-  const int rows[] = {1, 1, 8, 4, 2, 4, 1};
-  const int in_row[] = {64, 36, 8, 16, 32, 64, 256};
-  const int norms[] = {8, 6, 8, 8, 8, 16, 16};
+  const int rows[] = {1, 1, 1, 8, 4, 2, 4, 1};
+  const int in_row[] = {64, 36, 100, 8, 16, 32, 64, 256};
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
   for (int b = 0; b < COUNT(rows); ++b) {
     for (int d = 0; d < COUNT(dtypes); ++d) {
-      check_choices(rows[b], in_row[b], norms[b], dtypes[d], true);
-      check_choices(rows[b], in_row[b], norms[b], dtypes[d], false);
+      for (int how = 0; how < 8; ++how) {
+        check_choices(rows[b], in_row[b], dtypes[d], how & 1, how & 2, how & 4);
+      }
     }
   }
 }
