@@ -127,8 +127,8 @@ inline constexpr int64_t kLeastRest = 16;
 
 // What each of kN blocks is told: by the sums of their squares, and where those do not tell, by the
 // norms of doubles. What is written of it has at least kLeast elements in one go. Stays(i): block i
-// is not zeroed. Soft: Changes(i) of one that stays, and [i], what is written of it then. Hard: those
-// that stay are as they were; [i] is for kernels that do not ask which.
+// is not zeroed. Soft: Changes(i) of one that stays, and [i], what is written of it then. Hard:
+// those that stay are as they were; [i] is for kernels that do not ask which.
 template <class Op, class T, int64_t kLeast = kLeastRest>
 class Verdicts;
 template <class T, int64_t kLeast>
