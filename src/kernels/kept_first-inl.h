@@ -1,4 +1,4 @@
-// The order in which blocks are written that stay or go, and how their kernels are told.
+// The order in which a register of blocks is written, of which some stay and some go.
 #if defined(SPK_KERNELS_KEPT_FIRST_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_KEPT_FIRST_INL_H_
 #undef SPK_KERNELS_KEPT_FIRST_INL_H_
@@ -30,8 +30,8 @@ HWY_INLINE uint64_t BitsOf(DT d, hn::Mask<DT> lanes) {
 
 inline constexpr uint64_t kAllStay = (uint64_t{1} << kN) - 1;
 
-// A register of blocks: those that stay, then those that go. Processors guess wrong once where the
-// one end and the others begin; in the order of memory, half of the time.
+// Those that stay, then those that go. Processors guess wrong once, where these begin; in the order
+// of memory, half of the time.
 class KeptFirst {
  public:
   // Bit i says whether block i stays.

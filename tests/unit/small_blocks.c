@@ -145,6 +145,20 @@ static spk_block *blocks_for(const problem *p) {
   return blocks_of(p->dtype, text, DIMS(p->rows, in_row(p)));
 }
 
+/* In place unless `to` is given, without eps; returns how many blocks are alive. */
+static int64_t threshold_blocks(const spk_block *block, const spk_buffer *leaf,
+                                const spk_buffer *to, const spk_buffer *thresholds, bool soft) {
+  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
+  options.eps = 0;
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
+  if (soft) {
+    assert_ok(spk_block_soft_threshold(NULL, block, leaf, to, 1, thresholds, &options, &report));
+  } else {
+    assert_ok(spk_block_hard_threshold(NULL, block, leaf, to, 1, thresholds, NULL, &report));
+  }
+  return report.achieved;
+}
+
 /* Thresholds as they were computed, or as floats. */
 static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
   static double expected[kNumel];
@@ -166,16 +180,8 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
                                  p->high * p->wide, as_floats ? SPK_F32 : SPK_F64, SPK_LAYOUT_VIEW,
                                  NULL};
   const spk_buffer *to = in_place ? NULL : &into;
-  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
-  options.eps = 0;
-  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
-  if (soft) {
-    assert_ok(spk_block_soft_threshold(NULL, block, &leaf, to, 1, &thresholds, &options, &report));
-  } else {
-    assert_ok(spk_block_hard_threshold(NULL, block, &leaf, to, 1, &thresholds, NULL, &report));
-  }
+  assert_int_equal(threshold_blocks(block, &leaf, to, &thresholds, soft), alive);
   spk_block_release(block);
-  assert_int_equal(report.achieved, alive);
   const size_t bytes = (size_t)count * (size_t)(p->dtype & 0xff) / 8;
   assert_memory_equal(in_place ? x : y, want, bytes);
   if (!in_place) assert_memory_equal(x, before, bytes);
@@ -265,15 +271,7 @@ static void check_scattered(int size, bool soft) {
   char text[64];
   snprintf(text, sizeof text, "(%d,%d):(%d,%d)", size, kColumns, kDistance, size);
   spk_block *block = blocks_of(SPK_F32, text, DIMS(size, 1));
-  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
-  options.eps = 0;
-  if (soft) {
-    assert_ok(
-        spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), &options, NULL));
-  } else {
-    assert_ok(
-        spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &F32(thresholds), NULL, NULL));
-  }
+  threshold_blocks(block, &F32(x), NULL, &F32(thresholds), soft);
   spk_block_release(block);
   for (int i = 0; i < kCount; ++i) {
     const int column = i % kDistance / size;
@@ -303,10 +301,7 @@ static void more_rows_than_one_box_holds(void **state) {
   }
   spk_block *block = blocks_of(SPK_F32, "(2100,256)", DIMS(1, kRow));
   const spk_buffer leaf = {x, kRows * kRow, SPK_F32, SPK_LAYOUT_VIEW, NULL};
-  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
-  options.eps = 0;
-  assert_ok(
-      spk_block_soft_threshold(NULL, block, &leaf, NULL, 1, &F32(thresholds), &options, NULL));
+  threshold_blocks(block, &leaf, NULL, &F32(thresholds), true);
   for (int r = 0; r < kRows; ++r) {
     for (int i = 0; i < kRow; ++i) {
       assert_true(x[r][i] == (float)(4 - r % 5) * ((i % 2) ? -1.0f : 1.0f));
@@ -333,13 +328,7 @@ static void check_one_threshold(int high, spk_buffer threshold, bool soft) {
   char text[32];
   snprintf(text, sizeof text, high == 1 ? "(%d,2)" : "(2,%d)", kBlocks);
   spk_block *block = blocks_of(SPK_F32, text, DIMS(high, kPair / high));
-  if (soft) {
-    spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
-    options.eps = 0;
-    assert_ok(spk_block_soft_threshold(NULL, block, &F32(x), NULL, 1, &threshold, &options, NULL));
-  } else {
-    assert_ok(spk_block_hard_threshold(NULL, block, &F32(x), NULL, 1, &threshold, NULL, NULL));
-  }
+  threshold_blocks(block, &F32(x), NULL, &threshold, soft);
   for (int i = 0; i < kPair * kBlocks; ++i) assert_f32(x + i, want[i]);
   spk_block_release(block);
 }
@@ -361,7 +350,7 @@ static bool is_chosen(int block) {
   return block / 8 >> block % 8 & 1;
 }
 
-/* Blocks of equal elements, other ones in each of some neighbours. */
+/* All elements of a block; those of its neighbours differ. */
 static double element_of(int block) {
   return (block % 3 == 0 ? -1 : 1) * (1 << block % 4);
 }
@@ -371,7 +360,7 @@ static void check_choices(int rows, int in_row, int32_t dtype, bool soft, bool i
   enum { kChoices = 256 * 8, kBlocks = kChoices + 5, kMost = 256, kRoom = kBlocks * kMost };
   static double numbers[kRoom], expected[kRoom], thresholds[kBlocks];
   static float floats[kBlocks];
-  static uint64_t x[kRoom], y[kRoom], want[kRoom];
+  static uint64_t x[kRoom], y[kRoom], before[kRoom], want[kRoom];
   const int count = kBlocks * rows * in_row;
   const double norm = sqrt(rows * in_row);
   for (int b = 0; b < kBlocks; ++b) {
@@ -386,6 +375,7 @@ static void check_choices(int rows, int in_row, int32_t dtype, bool soft, bool i
     expected[i] = left == 0 ? 0 : element_of(b) * left; /* not -0 */
   }
   store_numbers(numbers, count, dtype, x);
+  store_numbers(numbers, count, dtype, before);
   store_numbers(expected, count, dtype, want);
   fill(expected, count, 9);
   store_numbers(expected, count, dtype, y);
@@ -395,18 +385,12 @@ static void check_choices(int rows, int in_row, int32_t dtype, bool soft, bool i
   const spk_buffer leaf = {x, count, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer into = {y, count, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer limits = as_floats ? F32(floats) : F64(thresholds);
-  const spk_buffer *to = in_place ? NULL : &into;
-  spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
-  options.eps = 0;
-  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
-  if (soft) {
-    assert_ok(spk_block_soft_threshold(NULL, block, &leaf, to, 1, &limits, &options, &report));
-  } else {
-    assert_ok(spk_block_hard_threshold(NULL, block, &leaf, to, 1, &limits, NULL, &report));
-  }
+  const int64_t alive = threshold_blocks(block, &leaf, in_place ? NULL : &into, &limits, soft);
   spk_block_release(block);
-  assert_int_equal(report.achieved, kChoices / 2); /* none of the last five */
-  assert_memory_equal(in_place ? x : y, want, (size_t)count * (size_t)(dtype & 0xff) / 8);
+  assert_int_equal(alive, kChoices / 2); /* none of the last five */
+  const size_t bytes = (size_t)count * (size_t)(dtype & 0xff) / 8;
+  assert_memory_equal(in_place ? x : y, want, bytes);
+  if (!in_place) assert_memory_equal(x, before, bytes);
 }
 
 /* Rows of whole steps of 32 elements and not; tiles. */
