@@ -180,8 +180,9 @@ static void check(const problem *p, bool soft, bool in_place, bool as_floats) {
                                  p->high * p->wide, as_floats ? SPK_F32 : SPK_F64, SPK_LAYOUT_VIEW,
                                  NULL};
   const spk_buffer *to = in_place ? NULL : &into;
-  assert_int_equal(threshold_blocks(block, &leaf, to, &thresholds, soft), alive);
-  spk_block_release(block);
+  const int64_t found = threshold_blocks(block, &leaf, to, &thresholds, soft);
+  spk_block_release(block); /* first: what a failed test leaves is an error of its own */
+  assert_int_equal(found, alive);
   const size_t bytes = (size_t)count * (size_t)(p->dtype & 0xff) / 8;
   assert_memory_equal(in_place ? x : y, want, bytes);
   if (!in_place) assert_memory_equal(x, before, bytes);
