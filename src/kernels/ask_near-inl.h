@@ -38,7 +38,7 @@ HWY_INLINE bool LeavesStreams() {
 // How such a loop asks for a stream.
 template <class T>
 HWY_INLINE Stages InStream(int64_t near) {
-  return LeavesStreams<T>() ? kNothingAhead : Stages{kFar, near};
+  return LeavesStreams<T>() ? kNothingAhead : Stages{far_in_stream(), near};
 }
 
 // 16-bit numbers take so long to be converted that they do not wait.

@@ -135,7 +135,7 @@ template <typename T, class Of = Squares>
 HWY_INLINE VSquare<T> SumsAcross(const RegisterAcross &of) {
   const auto addend = [&](int64_t e) HWY_ATTR {
     const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
-    ask_ahead(elements, 1, kStream);
+    ask_ahead(elements, 1, stages_in_stream());
     return Of::Of(elements);
   };
   VSquare<T> sums = addend(0);
@@ -264,7 +264,7 @@ HWY_INLINE void SumOverBits([[maybe_unused]] VSquare<T> *sums) {
 template <typename T, int64_t N, class Of = Squares>
 HWY_INLINE VSquare<T> SumsAlong(const T *x) {
   constexpr int64_t kL = kSquaresOf<T>;
-  ask_ahead(x, N * kL, kStream);
+  ask_ahead(x, N * kL, stages_in_stream());
   // Registers of one block.
   constexpr int64_t kOwn = N > kL ? N / kL : 1;
   VSquare<T> sums[N / kOwn];

@@ -30,8 +30,20 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
 enum class Streams : uint8_t { kUndecided, kAskedFor, kLeft };
 extern std::atomic<Streams> streams;
 // By the processor, unless it is decided: those of other makers than Intel with AVX-512 are left
-// alone.
+// alone. Also how far ahead loops ask where they do.
 void decide_streams();
+
+// How many bytes ahead streams are asked for: kFar, the mark of a stream, or further. Where streams
+// are left to the processor it brings what is near, and loops that compute much gain up to a third by
+// asking 8 to 32 KiB ahead (measured on AMD's, Zen 4).
+extern std::atomic<int64_t> far_in_streams;
+HWY_INLINE int64_t far_in_stream() {
+  return far_in_streams.load(std::memory_order_relaxed);
+}
+// From what is read to what is asked for, of what is read `soon` after.
+HWY_INLINE int64_t far_of(int64_t soon) {
+  return soon == kFar ? far_in_stream() : soon;
+}
 
 // How many bytes ahead either stage is. Without a far one nothing is asked for; a near one of 0 asks
 // for what is about to be read, which costs little.
@@ -39,12 +51,14 @@ struct Stages {
   int64_t far, near;
 };
 inline constexpr int64_t kNear = 1024;
-inline constexpr Stages kStream{kFar, kNear};
 inline constexpr Stages kNothingAhead{0, 0};
+HWY_INLINE Stages stages_in_stream() {
+  return {far_in_stream(), kNear};
+}
 
 // Those of what is read `soon` after: only a stream has both.
-constexpr Stages stages_of(int64_t soon) {
-  return {soon, soon == kFar ? kNear : 0};
+HWY_INLINE Stages stages_of(int64_t soon) {
+  return soon == kFar ? stages_in_stream() : Stages{soon, 0};
 }
 
 // The second stage of rows of `bytes` that are `step` bytes apart: some rows ahead, unless there is

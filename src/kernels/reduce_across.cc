@@ -180,6 +180,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
   const bool asks_near = AsksNearFor<T>() && args.soon == kFar;
+  const int64_t soon = far_of(args.soon);
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {
@@ -195,7 +196,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
       }
       if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + at);
       for (int64_t r = 0; r < rows; r += kCount) {
-        prefetch_far(x + offset[r], args.soon);
+        prefetch_far(x + offset[r], soon);
         if (asks_near) prefetch_near(x + offset[r], kNear);
         V element[kCount];
         LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);

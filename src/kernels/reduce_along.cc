@@ -112,7 +112,8 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   const bool prefetches = args.rows * bytes <= 2048;
   const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
   const bool leaves_it = is_stream && LeavesStreams<T>();
-  const Stages asked_for{prefetches ? ahead : is_stream ? kFar : 0, is_stream ? kNearOf<Op> : 0};
+  const int64_t far = prefetches ? ahead : is_stream ? far_in_stream() : 0;
+  const Stages asked_for{far, is_stream ? kNearOf<Op> : 0};
   const Stages in_row = leaves_it ? kNothingAhead : asked_for;
   // Rows too long to be asked for whole and too short for streams: while one is read, the same
   // places of the next are asked for.

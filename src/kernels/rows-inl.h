@@ -114,10 +114,16 @@ inline ScaleArgs WithoutSingleRows(ScaleArgs args) {
   return args;
 }
 
-// Asks for nothing ahead in streams that are left to the processor.
+// Streams are asked for as far ahead as this processor gains by.
+inline ScaleArgs InStreams(ScaleArgs args) {
+  args.soon = far_of(args.soon);
+  return args;
+}
+// The same; for nothing in streams that are left to the processor.
 template <class T>
-HWY_INLINE ScaleArgs WithoutStreams(ScaleArgs args) {
-  if (LeavesStreams<T>() && args.soon == kFar) args.soon = 0;
+HWY_INLINE ScaleArgs WithoutStreams(const ScaleArgs &given) {
+  ScaleArgs args = InStreams(given);
+  if (LeavesStreams<T>() && given.soon == kFar) args.soon = 0;
   return args;
 }
 

@@ -223,7 +223,7 @@ HWY_NOINLINE bool SettlePartners(const SelectFewArgs &args, const T *x, T *y) {
   const Vec<T> minus_k = hn::Set(d, static_cast<T>(-args.counts[0]));
   int64_t ties = 0;
   int64_t beyond = 0;
-  ask_ahead(x, static_cast<int64_t>(N) * kL, kStream);
+  ask_ahead(x, static_cast<int64_t>(N) * kL, stages_in_stream());
   for (int64_t i = 0; i < static_cast<int64_t>(N) * kL; i += kL) {
     const Vec<T> element = hn::LoadU(d, x + i);
     const Vec<T> key = ClampedKey<T>(element, args.nan_key);
@@ -248,7 +248,7 @@ HWY_INLINE bool ComparePartners(const SelectFewArgs &args, const T *x, T *y) {
   constexpr int64_t kL = kLanesOf<T>;
   const int64_t k = args.counts[0];
   const Vec<T> margin = hn::Set(d, static_cast<T>(args.margin));
-  ask_ahead(x, static_cast<int64_t>(N) * kL, kStream);
+  ask_ahead(x, static_cast<int64_t>(N) * kL, stages_in_stream());
   Vec<T> kept[N];
   size_t count = 0;
   for (size_t i = 0; i < N; ++i) {

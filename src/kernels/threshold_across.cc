@@ -40,7 +40,7 @@ class BlocksAcross {
       for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
         Measure measures[kRegisters];
         MeasureGroup(x, measures);
-        ask_ahead(threshold, kLanes, kStream);
+        ask_ahead(threshold, kLanes, stages_in_stream());
         kept += WriteGroup(x, measures, threshold);
       }
       return kept;
@@ -58,7 +58,7 @@ class BlocksAcross {
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
       Measure next[kRegisters];
       MeasureGroup(x + x_step, next);
-      ask_ahead(threshold, kLanes, kStream);
+      ask_ahead(threshold, kLanes, stages_in_stream());
       kept += WriteGroup(x, measures, threshold);
       for (int64_t k = 0; k < kRegisters; ++k) measures[k] = next[k];
     }

@@ -67,14 +67,15 @@ HWY_INLINE int64_t ForElements(const ElementArgs &args, const Some &some) {
   const L *limits = threshold.first;
   const int64_t step = kCount * threshold.step;
   const int64_t n = args.n;
+  const Stages ahead = stages_in_stream();
   int64_t alive = 0;
   int64_t i = 0;
   for (; i + kLineOf<T> <= n; i += kLineOf<T>) {
-    ask_ahead(x + i, kLineOf<T>, kStream);
+    ask_ahead(x + i, kLineOf<T>, ahead);
     // One threshold for all: no other is asked for.
     for (int64_t k = 0; k < kLineOf<T>; k += kLineOf<L>) {
-      prefetch_far(limits + k * threshold.step, threshold.step * kFar);
-      prefetch_near(limits + k * threshold.step, threshold.step * kNear);
+      prefetch_far(limits + k * threshold.step, threshold.step * ahead.far);
+      prefetch_near(limits + k * threshold.step, threshold.step * ahead.near);
     }
     for (int64_t k = i; k < i + kLineOf<T>; k += kCount, limits += step) {
       alive += some(x + k, limits, y + k);
@@ -239,7 +240,7 @@ int64_t DropElements(const ElementArgs &args) {
 template <class T>
 HWY_INLINE void AskForLine(const T *line, bool asks_near) {
   if (asks_near) {
-    ask_ahead(line, 1, kStream);
+    ask_ahead(line, 1, stages_in_stream());
   } else {
     prefetch_far(line, kNear);
   }

@@ -74,7 +74,8 @@ HWY_INLINE void LoadBlocksTransposed(const T *x, int64_t n, int64_t first, Vec<T
 // way, and to ask for all of it at once would stall.
 template <typename T>
 HWY_INLINE void LoadTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
-  for (int64_t i = first; i < first + kAtom<T>; ++i) prefetch_far(x + i * kLanesOf<T>, kFar);
+  const int64_t far = far_in_stream();
+  for (int64_t i = first; i < first + kAtom<T>; ++i) prefetch_far(x + i * kLanesOf<T>, far);
   LoadBlocksTransposed(x, n, first, rows);
 }
 
