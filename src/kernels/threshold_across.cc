@@ -25,7 +25,10 @@ template <int64_t kRows, class T, class Op>
 class BlocksAcross {
  public:
   BlocksAcross(const ThresholdArgs &args, const Op &op)
-      : op_(op), to_y_(args.to_y), soon_(args.blocks.soon) {
+      : op_(op),
+        to_y_(args.to_y),
+        ahead_(stages_of(args.blocks.soon)),
+        thresholds_ahead_(stages_in_stream()) {
     std::copy_n(args.blocks.row, kRows, row_);
   }
 
@@ -40,7 +43,7 @@ class BlocksAcross {
       for (int64_t i = 0; i < count; ++i, x += x_step, threshold += threshold_step) {
         Measure measures[kRegisters];
         MeasureGroup(x, measures);
-        ask_ahead(threshold, kLanes, stages_in_stream());
+        ask_ahead(threshold, kLanes, thresholds_ahead_);
         kept += WriteGroup(x, measures, threshold);
       }
       return kept;
@@ -58,7 +61,7 @@ class BlocksAcross {
     for (int64_t i = 1; i < count; ++i, x += x_step, threshold += threshold_step) {
       Measure next[kRegisters];
       MeasureGroup(x + x_step, next);
-      ask_ahead(threshold, kLanes, stages_in_stream());
+      ask_ahead(threshold, kLanes, thresholds_ahead_);
       kept += WriteGroup(x, measures, threshold);
       for (int64_t k = 0; k < kRegisters; ++k) measures[k] = next[k];
     }
@@ -69,7 +72,7 @@ class BlocksAcross {
   using Measure = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
 
   HWY_INLINE void MeasureGroup(const std::byte *x, Measure *measures) const {
-    for (int64_t r = 0; r < kRows; ++r) ask_ahead(Row(x, r), kLanes, stages_of(soon_));
+    for (int64_t r = 0; r < kRows; ++r) ask_ahead(Row(x, r), kLanes, ahead_);
     for (int64_t k = 0; k < kRegisters; ++k) measures[k] = MeasureBlocks(op_, x + k * kRegister);
   }
   HWY_INLINE V MeasureBlocks(const Soft &, const std::byte *x) const {
@@ -185,7 +188,8 @@ class BlocksAcross {
   const Op op_;
   int64_t row_[kRows];
   int64_t to_y_;
-  int64_t soon_;
+  Stages ahead_;
+  Stages thresholds_ahead_;
 };
 
 template <int64_t kRows, class T, class L, class Op>
