@@ -4,7 +4,8 @@
 // Intel's, Emerald Rapids). Others with AVX-512 bring streams best by themselves, whatever
 // registers a loop has: asking near loses 5 to 25 % there, and loops that compute little are 10 to
 // 35 % faster if they read one stream at a time and ask for nothing ahead (AMD's, Zen 4; those of
-// other makers are taken to be alike). Without AVX-512, loops ask far ahead; arithmetic does not
+// other makers are taken to be alike). Loops that compute much, and write, ask there too, but
+// further ahead (far_in_stream()). Without AVX-512, loops ask far ahead; arithmetic does not
 // wait there, and lost up to a fifth by asking near (Zen 3).
 #if defined(SPK_KERNELS_ASK_NEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_ASK_NEAR_INL_H_
@@ -40,6 +41,9 @@ template <class T>
 HWY_INLINE Stages InStream(int64_t near) {
   return LeavesStreams<T>() ? kNothingAhead : Stages{far_in_stream(), near};
 }
+
+// How streams are asked for there.
+inline constexpr Stages kStreamAskedNear{kFar, kNear};
 
 // 16-bit numbers take so long to be converted that they do not wait.
 template <class T>

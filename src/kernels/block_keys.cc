@@ -107,6 +107,7 @@ struct RegisterAcross {
   const int64_t *y_at;
   int64_t numel;
   int64_t i;
+  Stages ahead;
 };
 
 // Calls fn(blocks, number of their first key) for each register of blocks. N elements a block and
@@ -123,10 +124,11 @@ HWY_INLINE void ForEachAcross(const BlockKeysArgs &given, Fn fn) {
   std::copy_n(args.y_at, numel, y_at);
   const std::byte *x = args.x;
   std::byte *y = args.y;
+  const Stages ahead = stages_in_stream();
   int64_t key = 0;
   for (int64_t r = 0; r < args.rows; ++r, x += args.x_row, y += args.y_row, key += args.key_row) {
     for (int64_t i = 0; i < blocks; i += kSquaresOf<T>) {
-      fn(RegisterAcross{x, y, x_at, y_at, numel, i}, key + i);
+      fn(RegisterAcross{x, y, x_at, y_at, numel, i, ahead}, key + i);
     }
   }
 }
@@ -135,7 +137,7 @@ template <typename T, class Of = Squares>
 HWY_INLINE VSquare<T> SumsAcross(const RegisterAcross &of) {
   const auto addend = [&](int64_t e) HWY_ATTR {
     const T *elements = reinterpret_cast<const T *>(of.x + of.x_at[e]) + of.i;
-    ask_ahead(elements, 1, stages_in_stream());
+    ask_ahead(elements, 1, of.ahead);
     return Of::Of(elements);
   };
   VSquare<T> sums = addend(0);

@@ -52,9 +52,9 @@ struct BlockRow {
 // power of two apart do not drive each other out of the cache.
 inline constexpr int64_t kRowsAtOnce = 8;
 
-// What lies in memory without gaps is a stream, which is asked for so many bytes ahead, or further
-// on some processors (prefetch.h): 4096 + 512, measured. Nearer, main memory does not answer in time
-// on some; further, others lose by it.
+// What lies in memory without gaps is a stream. This marks one in arguments, and is how many bytes
+// ahead streams are asked for at least: 4096 + 512, measured. Nearer, main memory does not answer
+// in time on some processors; further, some lose by it and others gain (prefetch.h).
 inline constexpr int64_t kFar = 4608;
 // A distance between rows or boxes is not taken for a stream's: one that is the same is made a line
 // more.

@@ -104,7 +104,7 @@ class NormsOfPairs {
   explicit NormsOfPairs(const ReduceArgs &args)
       : second_(args.row[1] - args.row[0]),
         next_lanes_(args.outer.step),
-        soon_(LeavesStream(args) ? 0 : far_of(args.soon)),
+        soon_(LeavesStream(args) ? 0 : bytes_ahead(args.soon)),
         asks_near_(AsksNearFor<T>() && args.soon == kFar),
         asks_near_for_rows_(AsksNearFor<T>()),
         are_long_rows_(sizeof(T) == sizeof(float) &&

@@ -16,20 +16,15 @@ bool is_intel() {
 #endif
 }
 
-// 16 KiB + 512.
-constexpr int64_t kFurther = 16896;
-
 }  // namespace
 
 std::atomic<Streams> streams{Streams::kUndecided};
-std::atomic<int64_t> far_in_streams{kFar};
 
 void decide_streams() {
   const bool has_avx512 = (supported_targets() & HWY_AVX3) != 0;
   const Streams own = has_avx512 && !is_intel() ? Streams::kLeft : Streams::kAskedFor;
   Streams undecided = Streams::kUndecided;
   streams.compare_exchange_strong(undecided, own);
-  far_in_streams = streams == Streams::kLeft ? kFurther : kFar;
 }
 
 }  // namespace spk

@@ -30,18 +30,18 @@ HWY_INLINE void prefetch_near(const void *x, int64_t ahead) {
 enum class Streams : uint8_t { kUndecided, kAskedFor, kLeft };
 extern std::atomic<Streams> streams;
 // By the processor, unless it is decided: those of other makers than Intel with AVX-512 are left
-// alone. Also how far ahead loops ask where they do.
+// alone.
 void decide_streams();
 
-// How many bytes ahead streams are asked for: kFar, the mark of a stream, or further. Where streams
-// are left to the processor it brings what is near, and loops that compute much gain up to a third by
-// asking 8 to 32 KiB ahead (measured on AMD's, Zen 4).
-extern std::atomic<int64_t> far_in_streams;
+// How many bytes ahead streams are asked for by loops that ask. Where they are left to the
+// processor it has brought by itself what is nearer, and loops that compute much gain up to a third
+// by asking for what is 8 to 32 KiB ahead (measured on AMD's, Zen 4).
+inline constexpr int64_t kFurther = 16896;
 HWY_INLINE int64_t far_in_stream() {
-  return far_in_streams.load(std::memory_order_relaxed);
+  return streams.load(std::memory_order_relaxed) == Streams::kLeft ? kFurther : kFar;
 }
-// From what is read to what is asked for, of what is read `soon` after.
-HWY_INLINE int64_t far_of(int64_t soon) {
+// How many bytes ahead to ask, where arguments say what is read `soon` after: kFar marks a stream.
+HWY_INLINE int64_t bytes_ahead(int64_t soon) {
   return soon == kFar ? far_in_stream() : soon;
 }
 

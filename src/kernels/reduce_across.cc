@@ -180,7 +180,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
   const bool asks_near = AsksNearFor<T>() && args.soon == kFar;
-  const int64_t soon = far_of(args.soon);
+  const int64_t soon = bytes_ahead(args.soon);
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {

@@ -110,9 +110,11 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   const int64_t bytes = args.n * static_cast<int64_t>(sizeof(T));
   constexpr bool kAsksItself = is_long(kRow);
   const bool prefetches = args.rows * bytes <= 2048;
-  const bool is_stream = bytes >= 2 * kFar || (args.rows == 1 && args.inner.step == bytes);
+  const bool follow = args.rows == 1 && args.inner.step == bytes;
+  const bool is_stream = follow || bytes >= 2 * kFar;
   const bool leaves_it = is_stream && LeavesStreams<T>();
-  const int64_t far = prefetches ? ahead : is_stream ? far_in_stream() : 0;
+  const int64_t in_stream = follow || bytes >= 2 * kFurther ? far_in_stream() : kFar;
+  const int64_t far = prefetches ? ahead : is_stream ? in_stream : 0;
   const Stages asked_for{far, is_stream ? kNearOf<Op> : 0};
   const Stages in_row = leaves_it ? kNothingAhead : asked_for;
   // Rows too long to be asked for whole and too short for streams: while one is read, the same

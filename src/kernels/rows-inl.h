@@ -114,15 +114,16 @@ inline ScaleArgs WithoutSingleRows(ScaleArgs args) {
   return args;
 }
 
-// Streams are asked for as far ahead as this processor gains by.
-inline ScaleArgs InStreams(ScaleArgs args) {
-  args.soon = far_of(args.soon);
+// `soon` as the distance that is asked for. Compared with kFar, it still tells a stream where
+// AsksNear(): there they are asked for so far ahead.
+inline ScaleArgs WithBytesAhead(ScaleArgs args) {
+  args.soon = bytes_ahead(args.soon);
   return args;
 }
-// The same; for nothing in streams that are left to the processor.
+// The same, but nothing is asked for in streams that are left to the processor.
 template <class T>
 HWY_INLINE ScaleArgs WithoutStreams(const ScaleArgs &given) {
-  ScaleArgs args = InStreams(given);
+  ScaleArgs args = WithBytesAhead(given);
   if (LeavesStreams<T>() && given.soon == kFar) args.soon = 0;
   return args;
 }

@@ -154,7 +154,7 @@ HWY_INLINE void AskForBoth(const T *x, const Factor<P> *factor, int64_t soon, bo
   prefetch_far(x, soon);
   if (!kHasLargeRegisters || !asks_near) return;
   prefetch_near(x, kNear);
-  if (soon == kFar) ask_ahead(factor, kCount, stages_in_stream());
+  if (soon == kFar) ask_ahead(factor, kCount, kStreamAskedNear);
 }
 
 // kCount elements, whole registers, with a factor each, unless a NaN is among them: returns whether
@@ -447,7 +447,7 @@ HWY_NOINLINE void ScaleRows(const ScaleArgs &args) {
 template <class T>
 HWY_INLINE ScaleArgs WithoutStreamsUnlessShared(const ScaleArgs &args) {
   const bool same_factors = args.rows > 1 && args.factor_step == 1 && args.factor_row == 0;
-  return same_factors && args.n >= kLongRow ? InStreams(args) : WithoutStreams<T>(args);
+  return same_factors && args.n >= kLongRow ? WithBytesAhead(args) : WithoutStreams<T>(args);
 }
 
 template <class T>
@@ -471,7 +471,8 @@ void ScaleFloatsByFloats(const ScaleArgs &given) {
 
 // Registers of half the size where rows neither fill whole ones nor follow each other.
 template <class T>
-void ScaleNarrowByFloats(const ScaleArgs &args) {
+void ScaleNarrowByFloats(const ScaleArgs &given) {
+  const ScaleArgs args = WithBytesAhead(given);
   if constexpr (Narrow<T>::kInFloats) {
     if (ScaleTwins<T>(args)) return;
     const bool fills = args.n >= kNarrow || FollowEachOther<T>(args);

@@ -89,6 +89,7 @@ class ShortRows {
   }
   HWY_INLINE void Read(const Part &part, Vec<T> *element) const {
     for (size_t i = 0; i < N; ++i) {
+      // Several rows in turn: further ahead was not measured.
       prefetch_far(part.x + x_at_[i], kFar);
       element[i] = part.Load(i);
     }

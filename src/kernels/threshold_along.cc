@@ -122,8 +122,8 @@ class BlocksAlong {
     bool is_usual;
   };
 
-  // Pairs, whose thresholds are a stream half as long as theirs, take a tenth longer if they are asked
-  // for further ahead (measured, Zen 4); longer rows gain.
+  // Pairs take a tenth longer if they are asked for further ahead than kFar; longer rows gain
+  // (measured, Zen 4).
   static HWY_INLINE Stages AheadOf(int64_t soon) {
     const Stages ahead = StagesAhead(soon);
     return kLength == 2 && soon == kFar ? Stages{kFar, ahead.near} : ahead;

@@ -240,7 +240,7 @@ int64_t DropElements(const ElementArgs &args) {
 template <class T>
 HWY_INLINE void AskForLine(const T *line, bool asks_near) {
   if (asks_near) {
-    ask_ahead(line, 1, stages_in_stream());
+    ask_ahead(line, 1, kStreamAskedNear);
   } else {
     prefetch_far(line, kNear);
   }

@@ -93,8 +93,9 @@ class RowsInTurn {
   static HWY_INLINE int64_t Ahead(const ReduceArgs &blocks) {
     const int64_t bytes = blocks.n * static_cast<int64_t>(sizeof(T));
     const int64_t run = blocks.outer.step;
-    const int64_t far = far_in_stream();
-    if (run != 0 && blocks.inner.count * bytes <= 2 * kFar) {
+    const bool is_stream = blocks.inner.step == bytes;
+    const int64_t far = is_stream ? far_in_stream() : kFar;
+    if (run != 0 && blocks.inner.count * bytes <= 2 * far) {
       return run * (1 + (far - 1) / (run < 0 ? -run : run));
     }
     return blocks.inner.step * HWY_MAX(1, far / bytes);

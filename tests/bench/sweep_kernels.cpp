@@ -167,7 +167,8 @@ void copy_streaming(void *to, const void *from, int64_t bytes) {
 namespace {
 
 // Does the processor bring streams best by itself (src/kernels/ask_near-inl.h)? Where it does, some
-// kernels of the library ask for them and some do not; the loops here, which compute little, never.
+// kernels of the library ask for them and some do not; the loops here, which work on one piece of
+// one stream at a time, are no faster if they ask, or slower (measured, Zen 4).
 bool leaves_streams() {
 #if HWY_ARCH_X86 && HWY_MAX_BYTES >= 64 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
   __builtin_cpu_init();
