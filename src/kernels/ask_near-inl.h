@@ -42,7 +42,7 @@ HWY_INLINE Stages InStream(int64_t near) {
   return LeavesStreams<T>() ? kNothingAhead : Stages{far_in_stream(), near};
 }
 
-// How streams are asked for there.
+// How streams are asked for where AsksNear().
 inline constexpr Stages kStreamAskedNear{kFar, kNear};
 
 // 16-bit numbers take so long to be converted that they do not wait.
