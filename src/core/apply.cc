@@ -63,17 +63,16 @@ void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
 }  // namespace
 
 void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &mask) {
-  auto load_keep = [&](Scratch &scratch, const Rect &rect) {
-    auto *keep = scratch.take<uint8_t>(rect.count());
-    load_mask(call.kernels(), rect, mask, sense == MaskSense::kPrune, keep);
-    return keep;
-  };
+  const bool prunes = sense == MaskSense::kPrune;
   apply(
-      call, grid, size_of(SPK_U8), load_keep,
-      [&](Scratch &scratch, const Rect &rect, const uint8_t *keep) {
-        mask_rect(call.kernels(), scratch, grid, rect, keep, false);
+      call, grid, size_of(SPK_U8),
+      [&](Scratch &scratch, const Rect &rect) {
+        return load_mask_bytes(call.kernels(), scratch, rect, mask);
       },
-      [&](const Grid &blocks, const uint8_t *keep) { mask_all(call, blocks, keep); });
+      [&](Scratch &scratch, const Rect &rect, const uint8_t *bytes) {
+        mask_rect(call.kernels(), scratch, grid, rect, bytes, false, prunes);
+      },
+      [&](const Grid &blocks, const uint8_t *bytes) { mask_all(call, blocks, bytes, prunes); });
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {

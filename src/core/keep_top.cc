@@ -364,14 +364,14 @@ void kth_mid(Call &call, const Scope &scope, const ScopeScores &scores, const Co
 void spread_masks(Call &call, const Grid &masks, const GridArray &block_mask) {
   if (masks.is_deep() || masks.is_thin()) {
     uint8_t *keep = call.scratch().take<uint8_t>(masks.numblk());
-    load_mask(call.kernels(), Rect::whole(masks.shape), block_mask, false, keep);
+    load_mask(call.kernels(), Rect::whole(masks.shape), block_mask, keep);
     return spread_all(call, masks, keep);
   }
   const Tiling tiles = masks.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];
     uint8_t *keep = scratch.take<uint8_t>(rect.count());
-    load_mask(call.kernels(), rect, block_mask, false, keep);
+    load_mask(call.kernels(), rect, block_mask, keep);
     spread_rect(masks, rect, keep);
   });
 }

@@ -110,13 +110,22 @@ bool is_row_major(const Rect &rect, const GridArray &array) {
   return is_dense(rect.extent, array.step, size_of(array.dtype));
 }
 
-void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
-               uint8_t *local) {
+void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, uint8_t *local) {
   for_each_run(rect, array, 1, [&](const std::byte *from, int64_t to, int64_t count, int64_t step) {
     const auto *mask = reinterpret_cast<const uint8_t *>(from);
-    if (step == 1) return kernels.keep_bytes(mask, count, invert, local + to);
-    for (int64_t i = 0; i < count; ++i) local[to + i] = (mask[i * step] != 0) != invert;
+    if (step == 1) return kernels.keep_bytes(mask, count, local + to);
+    for (int64_t i = 0; i < count; ++i) local[to + i] = mask[i * step] != 0;
   });
+}
+
+const uint8_t *load_mask_bytes(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                               const GridArray &array) {
+  if (is_row_major(rect, array)) {
+    return reinterpret_cast<const uint8_t *>(array.data + dot(rect.low, array.step));
+  }
+  auto *local = scratch.take<uint8_t>(rect.count());
+  load_mask(kernels, rect, array, local);
+  return local;
 }
 
 bool is_one_for_all(const Grid &grid, const GridArray &array) {

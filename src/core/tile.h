@@ -19,9 +19,11 @@ const float *load_floats(const Kernels &kernels, Scratch &scratch, const Rect &r
 bool is_row_major(const Rect &rect, const GridArray &array);
 // The leaf of a grid whose blocks are single elements, as an array of them.
 GridArray elements_of(const GridLeaf &leaf);
-// A mask, as bytes of 0 or 1; or what it is not.
-void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, bool invert,
-               uint8_t *local);
+// A mask, as bytes of 0 or 1; or as bytes that are 0 or not, where they lie, if that is how a local
+// array does.
+void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, uint8_t *local);
+const uint8_t *load_mask_bytes(const Kernels &kernels, Scratch &scratch, const Rect &rect,
+                               const GridArray &array);
 
 // One block, or a part of it, of one leaf as doubles, row-major inside the part; and back.
 // `block` is the block's index in the grid.

@@ -186,11 +186,12 @@ void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
 }
 
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-               const uint8_t *keep, bool is_cached) {
+               const uint8_t *mask, bool is_cached, bool prunes) {
   ScaleArgs args{};
+  args.prunes = prunes;
   args.past_caches = !is_cached;
   args.reads_on = is_cached;  // as this box has been
-  apply_rect(kernels, scratch, grid, rect, args, keep, is_cached);
+  apply_rect(kernels, scratch, grid, rect, args, mask, is_cached);
 }
 
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact) {
@@ -203,10 +204,11 @@ void scale_all(Call &call, const Grid &grid, const float *factor) {
   apply_all(call, grid, ScaleArgs{}, factor);
 }
 
-void mask_all(Call &call, const Grid &grid, const uint8_t *keep) {
+void mask_all(Call &call, const Grid &grid, const uint8_t *mask, bool prunes) {
   ScaleArgs args{};
+  args.prunes = prunes;
   args.past_caches = true;
-  apply_all(call, grid, args, keep);
+  apply_all(call, grid, args, mask);
 }
 
 namespace {

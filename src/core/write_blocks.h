@@ -1,13 +1,13 @@
-// Multipliers and masks, a factor or a keep byte for each block, written to the blocks of a box, or
-// to all.
+// Multipliers and masks, a factor or a byte for each block, written to the blocks of a box, or to
+// all.
 #pragma once
 
 #include "core/tile.h"
 
 namespace spk {
 
-// Multiplies, or masks with keep bytes, the blocks of a box. `is_cached`: the box has just been
-// read, as the next one will be.
+// Multiplies, or masks, the blocks of a box. `is_cached`: the box has just been read, as the next one
+// will be. `prunes`: bytes of the mask that are not 0 say what goes, rather than what stays.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const double *factor, bool is_cached, bool exact = false);
@@ -15,13 +15,13 @@ void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const float *factor);
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-               const uint8_t *keep, bool is_cached);
+               const uint8_t *mask, bool is_cached, bool prunes = false);
 // Writes each block's keep byte to every element of the block; leaves are masks.
 void spread_rect(const Grid &masks, const Rect &rect, const uint8_t *keep);
 // The same for all blocks of a grid, in parallel; factors are row-major in its shape.
 void scale_all(Call &call, const Grid &grid, const double *factor, bool exact = false);
 void scale_all(Call &call, const Grid &grid, const float *factor);
-void mask_all(Call &call, const Grid &grid, const uint8_t *keep);
+void mask_all(Call &call, const Grid &grid, const uint8_t *mask, bool prunes = false);
 void spread_all(Call &call, const Grid &masks, const uint8_t *keep);
 
 }  // namespace spk

@@ -14,16 +14,21 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Bytes that are not 0, as a mask of words.
+// Which of as many bytes are not 0, as a mask of words.
 template <class DW, class T = hn::TFromD<DW>>
-HWY_INLINE hn::Mask<DW> KeepMask(DW d, const uint8_t *keep) {
-  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, DW>(), keep);
+HWY_INLINE hn::Mask<DW> AreSet(DW d, hn::Vec<hn::Rebind<uint8_t, DW>> bytes) {
   if constexpr (sizeof(T) == 8) {
     const auto words = hn::PromoteTo(hn::Rebind<uint32_t, DW>(), bytes);
     return hn::Ne(hn::PromoteTo(d, words), hn::Zero(d));
   } else {
     return hn::Ne(hn::PromoteTo(d, bytes), hn::Zero(d));
   }
+}
+
+// The same of bytes in memory.
+template <class DW, class T = hn::TFromD<DW>>
+HWY_INLINE hn::Mask<DW> KeepMask(DW d, const uint8_t *keep) {
+  return AreSet(d, hn::LoadU(hn::Rebind<uint8_t, DW>(), keep));
 }
 
 }  // namespace HWY_NAMESPACE

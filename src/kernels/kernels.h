@@ -97,9 +97,10 @@ struct ScaleArgs {
   int64_t x_row, y_row;  // bytes
   int64_t groups;        // of rows
   int64_t x_group, y_group;
-  const void *factor;  // doubles, floats (scale_by_floats), or keep bytes (non-zero = 1)
+  const void *factor;  // doubles, floats (scale_by_floats), or bytes of a mask
   int64_t factor_step, factor_row, factor_group;  // elements; a step of 0: one factor for the row
   bool exact_product;
+  bool prunes;       // bytes of a mask that are not 0 say what goes, rather than what stays
   int64_t soon;      // kFar in a stream, else bytes to what is read soon after; 0: nothing is known
   bool past_caches;  // more data than caches hold, and none of it in them now
   bool reads_on;     // what is read soon is so, whether or not what is here is
@@ -401,8 +402,8 @@ struct Kernels {
                     double *factors);
   // Which norms are not below their thresholds, and how many.
   int64_t (*keep_at_least)(const double *norms, const double *thresholds, int64_t n, uint8_t *keep);
-  // Mask bytes to 0 or 1, or the other way round.
-  void (*keep_bytes)(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep);
+  // Mask bytes to 0 or 1.
+  void (*keep_bytes)(const uint8_t *mask, int64_t n, uint8_t *keep);
   // Are all n floats [0] or doubles [1] at least `least`, and none NaN?
   bool (*all_at_least[2])(const void *numbers, int64_t n, double least);
   // Soft thresholding of elements, with thresholds in float [0] or double [1]; returns how many

@@ -25,50 +25,84 @@ namespace HWY_NAMESPACE {
 template <class T>
 using MaskWords = hn::CappedTag<T, 8>;
 
-// A register, with a keep byte for each element.
+// What the bytes of a mask say: those that are not 0 keep, or prune.
+class Sense {
+ public:
+  explicit HWY_INLINE Sense(const ScaleArgs &args) : flip_(args.prunes ? 1 : 0) {}
+
+  HWY_INLINE bool Keeps(uint8_t byte) const { return (byte != 0) != (flip_ != 0); }
+  // 1 for each that keeps, else 0.
+  template <class DB>
+  HWY_INLINE hn::Vec<DB> Kept(DB d, hn::Vec<DB> bytes) const {
+    return hn::Xor(hn::Min(bytes, hn::Set(d, 1)), hn::Set(d, flip_));
+  }
+  // Of bytes in memory, as a mask of words.
+  template <class DW>
+  HWY_INLINE hn::Mask<DW> Mask(DW d, const uint8_t *bytes) const {
+    const hn::Rebind<uint8_t, DW> db;
+    return AreSet(d, Kept(db, hn::LoadU(db, bytes)));
+  }
+  // Of n bytes, `step` apart: 1 for each that keeps, else 0.
+  HWY_INLINE void Tell(const uint8_t *bytes, int64_t step, int64_t n, uint8_t *stays) const {
+    const hn::ScalableTag<uint8_t> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t i = 0;
+    if (step == 1) {
+      for (; i + lanes <= n; i += lanes) hn::StoreU(Kept(d, hn::LoadU(d, bytes + i)), d, stays + i);
+    }
+    for (; i < n; ++i) stays[i] = Keeps(bytes[i * step]);
+  }
+
+ private:
+  uint8_t flip_;
+};
+
+// A register, with a mask's byte for each element.
 template <class DW, class T = hn::TFromD<DW>>
-HWY_INLINE void MaskRegister(DW d, const T *x, T *y, const uint8_t *keep, int64_t soon) {
-  prefetch_far(x, soon);
-  hn::StoreU(hn::IfThenElseZero(KeepMask(d, keep), hn::LoadU(d, x)), d, y);
+HWY_INLINE void MaskRegister(DW d, const T *x, T *y, const uint8_t *mask, Sense sense,
+                             int64_t soon) {
+  if (soon != 0) prefetch_far(x, soon);
+  hn::StoreU(hn::IfThenElseZero(sense.Mask(d, mask), hn::LoadU(d, x)), d, y);
 }
 
 // Whole registers of a contiguous row, from element i on. Returns how far it came.
 template <class DW, class T = hn::TFromD<DW>>
-HWY_INLINE int64_t MaskRegisters(DW d, const T *x, T *y, int64_t i, int64_t n, const uint8_t *keep,
-                                 int64_t soon) {
+HWY_INLINE int64_t MaskRegisters(DW d, const T *x, T *y, int64_t i, int64_t n, const uint8_t *mask,
+                                 Sense sense, int64_t soon) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= n; i += lanes) MaskRegister(d, x + i, y + i, keep + i, soon);
+  for (; i + lanes <= n; i += lanes) MaskRegister(d, x + i, y + i, mask + i, sense, soon);
   return i;
 }
 
-// Rows of kLanes words that share their keep bytes, two of them in a register.
+// Rows of kLanes words that share their bytes of the mask, two of them in a register.
 template <class T>
 inline constexpr bool kTwinsFit = hn::MaxLanes(hn::CappedTag<T, 2 * kLanes>()) == 2 * kLanes;
 
 template <class T>
-HWY_INLINE void MaskTwins(const T *x, T *y, const uint8_t *keep, int64_t soon, bool asks_near) {
+HWY_INLINE void MaskTwins(const T *x, T *y, const uint8_t *mask, Sense sense, int64_t soon,
+                          bool asks_near) {
   const hn::CappedTag<T, 2 * kLanes> d;
   const hn::CappedTag<uint64_t, 2> twice;
   uint64_t bytes;
   static_assert(sizeof bytes == kLanes);
-  std::memcpy(&bytes, keep, sizeof bytes);
-  prefetch_far(x, soon);
+  std::memcpy(&bytes, mask, sizeof bytes);
+  if (soon != 0) prefetch_far(x, soon);
   if (asks_near) prefetch_near(x, kNear);
-  const auto both = hn::BitCast(hn::Rebind<uint8_t, decltype(d)>(), hn::Set(twice, bytes));
-  const auto kept = hn::Ne(hn::PromoteTo(d, both), hn::Zero(d));
+  const hn::Rebind<uint8_t, decltype(d)> db;
+  const auto kept = AreSet(d, sense.Kept(db, hn::BitCast(db, hn::Set(twice, bytes))));
   hn::StoreU(hn::IfThenElseZero(kept, hn::LoadU(d, x)), d, y);
 }
 
-// A keep byte for each element of the row.
+// A byte of the mask for each element of the row.
 template <class T>
 HWY_INLINE void MaskElements(const T *x, int64_t x_step, T *y, int64_t y_step, int64_t n,
-                             const uint8_t *keep, int64_t keep_step, int64_t soon) {
+                             const uint8_t *mask, int64_t mask_step, Sense sense, int64_t soon) {
   int64_t i = 0;
-  if (x_step == 1 && y_step == 1 && keep_step == 1) {
-    i = MaskRegisters(hn::ScalableTag<T>(), x, y, 0, n, keep, soon);
-    i = MaskRegisters(MaskWords<T>(), x, y, i, n, keep, soon);
+  if (x_step == 1 && y_step == 1 && mask_step == 1) {
+    i = MaskRegisters(hn::ScalableTag<T>(), x, y, 0, n, mask, sense, soon);
+    i = MaskRegisters(MaskWords<T>(), x, y, i, n, mask, sense, soon);
   }
-  for (; i < n; ++i) y[i * y_step] = keep[i * keep_step] ? x[i * x_step] : T{};
+  for (; i < n; ++i) y[i * y_step] = sense.Keeps(mask[i * mask_step]) ? x[i * x_step] : T{};
 }
 
 // A short row, kept or not without a branch: which of them are kept is hard to guess.
@@ -93,8 +127,8 @@ HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_
   }
 }
 
-// Rows of a few words that follow each other: a register holds the keep bytes of kRows rows, and the
-// registers of their words pick theirs from it.
+// Rows of a few words that follow each other: a register holds what the mask says of kRows rows, and
+// the registers of their words pick theirs from it.
 template <class T>
 class PickedMasks {
  public:
@@ -106,13 +140,14 @@ class PickedMasks {
   explicit HWY_INLINE PickedMasks(int64_t n) : n_(n) { SetPicks(DW(), n, n, pick_); }
 
   // Returns how many rows have been masked.
-  HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *keep, int64_t soon) const {
+  HWY_INLINE int64_t Mask(const T *x, T *y, int64_t rows, const uint8_t *mask, Sense sense,
+                          int64_t soon) const {
     const DW d;
     int64_t row = 0;
     for (; row + kRows <= rows; row += kRows) {
-      const auto kept = hn::VecFromMask(d, KeepMask(d, keep + row));
+      const auto kept = hn::VecFromMask(d, sense.Mask(d, mask + row));
       for (int64_t k = 0; k < n_; ++k, x += kRows, y += kRows) {
-        prefetch_far(x, soon);
+        if (soon != 0) prefetch_far(x, soon);
         const auto words = hn::TableLookupLanes(kept, pick_[k]);
         hn::StoreU(hn::And(words, hn::LoadU(d, x)), d, y);
       }
@@ -153,16 +188,16 @@ class PickedMasks<uint16_t> {
     }
   }
 
-  HWY_INLINE int64_t Mask(const uint16_t *x, uint16_t *y, int64_t rows, const uint8_t *keep,
-                          int64_t soon) const {
+  HWY_INLINE int64_t Mask(const uint16_t *x, uint16_t *y, int64_t rows, const uint8_t *mask,
+                          Sense sense, int64_t soon) const {
     const DW d;
     const DB bytes;
     int64_t row = 0;
     for (; row + kRows <= rows; row += kRows) {
-      const auto given = hn::LoadDup128(bytes, keep + row);
+      const auto given = sense.Kept(bytes, hn::LoadDup128(bytes, mask + row));
       const auto kept = hn::VecFromMask(bytes, hn::Ne(given, hn::Zero(bytes)));
       for (int64_t k = 0; k < registers_; ++k, x += kWords, y += kWords) {
-        prefetch_far(x, soon);
+        if (soon != 0) prefetch_far(x, soon);
         const auto words = hn::BitCast(d, hn::TableLookupBytes(kept, pick_[k]));
         hn::StoreU(hn::And(words, hn::LoadU(d, x)), d, y);
       }
@@ -183,20 +218,21 @@ class PickedMasks<uint16_t> {
 template <class W, class T>
 HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
   const PickedMasks<W> picked(args.n * (kLineOf<W> / kLineOf<T>));
+  const Sense sense(args);
   for (int64_t group = 0; group < args.groups; ++group) {
     const std::byte *x = args.x + group * args.x_group;
     std::byte *y = args.y + group * args.y_group;
-    const auto *keep = static_cast<const uint8_t *>(args.factor) + group * args.factor_group;
+    const auto *mask = static_cast<const uint8_t *>(args.factor) + group * args.factor_group;
     int64_t row = picked.Mask(reinterpret_cast<const W *>(x), reinterpret_cast<W *>(y), args.rows,
-                              keep, args.soon);
+                              mask, sense, args.soon);
     for (; row < args.rows; ++row) {
       MaskRow(reinterpret_cast<const T *>(x) + row * args.n, 1,
-              reinterpret_cast<T *>(y) + row * args.n, 1, args.n, keep[row] != 0);
+              reinterpret_cast<T *>(y) + row * args.n, 1, args.n, sense.Keeps(mask[row]));
     }
   }
 }
 
-// The words in which the keep bytes of rows of T are picked: too few of 64 bits are in a register.
+// The words in which what the mask says of rows of T is picked: too few of 64 bits are in a register.
 template <class T>
 using PickedWord = std::conditional_t<std::is_same_v<T, uint64_t>, uint32_t, T>;
 
@@ -248,9 +284,9 @@ HWY_INLINE void ZeroWords(T *y, int64_t n) {
   if (i < n) hn::StoreU(hn::Zero(d), d, y + n - lanes);
 }
 
-// A loop over rows: bytes, and keep bytes, from one to the next.
+// A loop over rows: bytes, and bytes of the mask, from one to the next.
 struct Loop {
-  int64_t count, step, keep_step;
+  int64_t count, step, mask_step;
 };
 
 // Asks for what is read soon after some rows, also after those that are left alone.
@@ -266,17 +302,20 @@ HWY_INLINE void AskAfterRows(const ScaleArgs &args, const std::byte *y, const Lo
 // a tile, say. Which go is hard to guess, hence found out without a branch, and once for all
 // repetitions. Rows have kLength elements, or for 0 any number.
 template <bool kStream, int64_t kLength, class T>
-HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *keep, const Loop &rows,
+HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *mask, const Loop &rows,
                          const Loop &repeated) {
   const int64_t n = kLength == 0 ? args.n : kLength;
+  const Sense sense(args);
   constexpr int64_t kMost = 256;
+  uint8_t stays[kMost];
   int64_t gone[kMost];
   for (int64_t first = 0; first < rows.count; first += kMost) {
     const int64_t end = HWY_MIN(first + kMost, rows.count);
     int64_t count = 0;
+    sense.Tell(mask + first * rows.mask_step, rows.mask_step, end - first, stays);
     for (int64_t row = first; row < end; ++row) {
       gone[count] = row * rows.step;
-      count += keep[row * rows.keep_step] == 0;
+      count += 1 - stays[row - first];
     }
     const auto zero = [&](int64_t r, int64_t g) HWY_ATTR {
       ZeroWords<kStream>(reinterpret_cast<T *>(y + r * repeated.step + gone[g]), n);
@@ -301,16 +340,16 @@ HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *kee
 template <bool kStream, int64_t kLength, class T>
 HWY_NOINLINE void ZeroInPlace(const ScaleArgs &args) {
   constexpr Loop kOnce{1, 0, 0};
-  const auto *keep = static_cast<const uint8_t *>(args.factor);
+  const auto *mask = static_cast<const uint8_t *>(args.factor);
   const Loop rows{args.rows, args.y_row, args.factor_row};
   const Loop groups{args.groups, args.y_group, args.factor_group};
-  if (groups.keep_step == 0) {
-    ZeroRows<kStream, kLength, T>(args, args.y, keep, rows, groups);
-  } else if (rows.keep_step == 0) {
-    ZeroRows<kStream, kLength, T>(args, args.y, keep, groups, rows);
+  if (groups.mask_step == 0) {
+    ZeroRows<kStream, kLength, T>(args, args.y, mask, rows, groups);
+  } else if (rows.mask_step == 0) {
+    ZeroRows<kStream, kLength, T>(args, args.y, mask, groups, rows);
   } else {
     for (int64_t g = 0; g < groups.count; ++g) {
-      ZeroRows<kStream, kLength, T>(args, args.y + g * groups.step, keep + g * groups.keep_step,
+      ZeroRows<kStream, kLength, T>(args, args.y + g * groups.step, mask + g * groups.mask_step,
                                     rows, kOnce);
     }
   }
@@ -323,36 +362,39 @@ HWY_NOINLINE void MaskRows(const ScaleArgs &args) {
     if (ArePicked<T>(args)) return MaskGroupsOfPickedRows<PickedWord<T>, T>(args);
   }
   const auto lanes = static_cast<int64_t>(hn::Lanes(MaskWords<T>()));
+  const Sense sense(args);
   switch (KindOfRows<T>(args, lanes)) {
     case Rows::kShort:
-      return ForEachRow<T, uint8_t>(
-          args, [n = args.n, soon = args.soon](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
-            prefetch_far(x, soon);
-            MaskShortRow(x, y, n, *keep != 0);
-          });
+      return ForEachRow<T, uint8_t>(args, [n = args.n, sense, soon = args.soon](
+                                              const T *x, T *y, const uint8_t *mask) HWY_ATTR {
+        prefetch_far(x, soon);
+        MaskShortRow(x, y, n, sense.Keeps(*mask));
+      });
     case Rows::kElements:
       if constexpr (kTwinsFit<T>) {
         if (AreTwins<T>(args)) {
           const bool asks_near = AsksNear() && args.soon == kFar;
           return ForEachRow<T, uint8_t>(
-              AsTwins(args), [soon = args.soon, asks_near](const T *x, T *y, const uint8_t *keep)
-                                 HWY_ATTR { MaskTwins(x, y, keep, soon, asks_near); });
+              AsTwins(args),
+              [sense, soon = args.soon, asks_near](const T *x, T *y, const uint8_t *mask)
+                  HWY_ATTR { MaskTwins(x, y, mask, sense, soon, asks_near); });
         }
       }
       if (args.n == lanes) {
         return ForEachRow<T, uint8_t>(
-            args, [soon = args.soon](const T *x, T *y, const uint8_t *keep)
-                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, keep, soon); });
+            args, [sense, soon = args.soon](const T *x, T *y, const uint8_t *mask)
+                      HWY_ATTR { MaskRegister(MaskWords<T>(), x, y, mask, sense, soon); });
       }
       return ForEachRow<T, uint8_t>(
-          args, [n = args.n, soon = args.soon](const T *x, T *y, const uint8_t *keep)
-                    HWY_ATTR { MaskElements(x, 1, y, 1, n, keep, 1, soon); });
+          args, [n = args.n, sense, soon = args.soon](const T *x, T *y, const uint8_t *mask)
+                    HWY_ATTR { MaskElements(x, 1, y, 1, n, mask, 1, sense, soon); });
     case Rows::kAny:
-      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *keep) HWY_ATTR {
+      return ForEachRow<T, uint8_t>(args, [&](const T *x, T *y, const uint8_t *mask) HWY_ATTR {
         if (args.factor_step == 0) {
-          MaskRow(x, args.x_step, y, args.y_step, args.n, *keep != 0);
+          MaskRow(x, args.x_step, y, args.y_step, args.n, sense.Keeps(*mask));
         } else {
-          MaskElements(x, args.x_step, y, args.y_step, args.n, keep, args.factor_step, args.soon);
+          MaskElements(x, args.x_step, y, args.y_step, args.n, mask, args.factor_step, sense,
+                       args.soon);
         }
       });
   }

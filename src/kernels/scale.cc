@@ -269,7 +269,7 @@ class PickedRows {
         const auto picked = hn::TableLookupLanes(factors, pick_[k]);
         for (int64_t g = 0; g < kGroups; ++g) {
           const T *from = At(x + g * args.x_group + k * kRegister);
-          prefetch_far(from, soon);
+          if (soon != 0) prefetch_far(from, soon);
           if (asks_near) AskInTurn(from, 1);
           Store(from, picked, At(y + g * args.y_group + k * kRegister), k, factor + row);
         }

@@ -50,17 +50,15 @@ int64_t KeepAtLeast(const double *norms, const double *thresholds, int64_t n, ui
   return kept;
 }
 
-void KeepBytes(const uint8_t *mask, int64_t n, bool invert, uint8_t *keep) {
+void KeepBytes(const uint8_t *mask, int64_t n, uint8_t *keep) {
   const hn::ScalableTag<uint8_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto one = hn::Set(d, 1);
-  const auto flip = hn::Set(d, invert ? 1 : 0);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    // The smaller of the byte and 1.
-    hn::StoreU(hn::Xor(hn::Min(hn::LoadU(d, mask + i), one), flip), d, keep + i);
+    hn::StoreU(hn::Min(hn::LoadU(d, mask + i), one), d, keep + i);
   }
-  for (; i < n; ++i) keep[i] = static_cast<uint8_t>((mask[i] != 0) != invert);
+  for (; i < n; ++i) keep[i] = mask[i] != 0;
 }
 
 // Reads a line at several places in turn: memory gives more to several streams than to one.

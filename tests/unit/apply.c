@@ -192,6 +192,54 @@ static void masks_of_rows_of_a_few_elements(void **state) {
   }
 }
 
+/* Both senses of a mask whose bytes are 0 or anything else, in place and not: blocks of height x width
+ * of a matrix. */
+enum { kMaskedRows = 96, kMaskedColumns = 320, kMasked = kMaskedRows * kMaskedColumns };
+
+static void check_any_byte(int32_t dtype, int64_t size, int64_t height, int64_t width) {
+  static _Alignas(64) uint8_t x[kMasked * 8], y[kMasked * 8], was[kMasked * 8];
+  static uint8_t mask[kMasked];
+  static const uint8_t kSet[] = {1, 2, 64, 128, 254, 255, 3};
+  const int64_t wide = kMaskedColumns / width;
+  const int64_t numblk = kMaskedRows / height * wide;
+  for (int64_t b = 0; b < numblk; ++b) mask[b] = is_dead(b) ? kSet[b % COUNT(kSet)] : 0;
+  spk_block *block = blocks_of(dtype, "(96,320)", DIMS(height, width));
+  const spk_buffer leaf = {x, kMasked, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {y, kMasked, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer masks = {mask, numblk, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
+  for (int keeps = 0; keeps < 2; ++keeps) {
+    for (int64_t i = 0; i < kMasked * size; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
+    const spk_status status = keeps
+                                  ? spk_block_apply_keep_mask(NULL, block, &leaf, &into, 1, &masks)
+                                  : spk_block_apply_mask(NULL, block, &leaf, &into, 1, &masks);
+    assert_ok(status);
+    assert_memory_equal(x, was, (size_t)(kMasked * size));
+    assert_ok(keeps ? spk_block_apply_keep_mask(NULL, block, &leaf, NULL, 1, &masks)
+                    : spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &masks));
+    assert_memory_equal(x, y, (size_t)(kMasked * size));
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < kMasked * size; ++i) {
+      const int64_t row = i / size / kMaskedColumns;
+      const int64_t column = i / size % kMaskedColumns;
+      const bool is_set = is_dead(row / height * wide + column / width);
+      wrong += x[i] != (is_set == (keeps == 1) ? was[i] : 0);
+    }
+    assert_int_equal(wrong, 0);
+  }
+  spk_block_release(block);
+}
+
+static void any_byte_but_0_is_set(void **state) {
+  (void)state;
+  static const int64_t kShapes[][2] = {{1, 1},   {1, 2}, {1, 5}, {1, 8},   {1, 16}, {1, 64},
+                                       {1, 320}, {2, 1}, {3, 8}, {16, 16}, {96, 1}, {96, 320}};
+  for (int64_t s = 0; s < COUNT(kShapes); ++s) {
+    check_any_byte(SPK_F32, 4, kShapes[s][0], kShapes[s][1]);
+    check_any_byte(SPK_F64, 8, kShapes[s][0], kShapes[s][1]);
+    check_any_byte(SPK_F16, 2, kShapes[s][0], kShapes[s][1]);
+  }
+}
+
 static void check_large_tensor(float *x, int64_t height, int64_t width) {
   const int64_t wide = kBigColumns / width;
   const int64_t numblk = kBigRows / height * wide;
@@ -709,6 +757,7 @@ int main(void) {
       TEST(masks_of_16_bit_floats_and_couplings),
       TEST(masks_of_rows_of_a_few_elements),
       TEST(masks_of_stacked_elements),
+      TEST(any_byte_but_0_is_set),
       TEST(large_blocks_are_masked_whole),
       TEST(masks_of_blocks_with_gaps),
       TEST(tensors_of_more_than_caches_hold),
