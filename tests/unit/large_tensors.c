@@ -1,18 +1,26 @@
 /* Tensors of more than caches hold, which are read and written in ways of their own. All elements of
- * a block, of a power of four, are 1, or 3 if it lives: norms, and what thresholds leave, are exact. */
+ * a block, of a square number, are 1, or 3 if it lives: norms, and what thresholds leave, are exact. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-/* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16. */
-enum { kRows = 4096, kColumns = 2112, kNumel = kRows * kColumns };
-static const int64_t kTiles[][2] = {{16, 16}, {64, 64}, {32, 32}, {8, 8}, {64, 16}, {1024, 1}};
+/* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16; those of 4489 end
+ * anywhere in a cache line. */
+enum { kNumel = 4096 * 2112 };
+typedef struct {
+  int64_t columns; /* of the tensor */
+  int64_t tile[2]; /* rows, columns */
+} layout;
+static const layout kLayouts[] = {{2112, {16, 16}},  {2112, {64, 64}}, {2112, {32, 32}},
+                                  {2112, {8, 8}},    {2112, {64, 16}}, {2112, {1024, 1}},
+                                  {4096, {1, 4096}}, {4489, {1, 4489}}};
 
 typedef struct {
   int32_t dtype;
-  int64_t rows;    /* of kColumns elements: as many bytes in any dtype */
-  int64_t tile[2]; /* rows, columns */
+  int64_t rows; /* about as many bytes in any dtype */
+  int64_t columns;
+  int64_t tile[2];
   void *x;
   spk_block *block;
 } tensor;
@@ -45,7 +53,7 @@ static void expect(const tensor *t, int64_t i, int64_t count, double value) {
 }
 
 static spk_buffer leaf_of(const tensor *t) {
-  const spk_buffer leaf = {t->x, t->rows * kColumns, t->dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
+  const spk_buffer leaf = {t->x, t->rows * t->columns, t->dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
   return leaf;
 }
 
@@ -53,7 +61,7 @@ static spk_buffer leaf_of(const tensor *t) {
 static void for_each_row(const tensor *t,
                          void (*fn)(const tensor *t, int64_t i, int64_t count, double value),
                          double dead, double alive) {
-  const int64_t across = kColumns / t->tile[1];
+  const int64_t across = t->columns / t->tile[1];
   for (int64_t i = 0; i < t->rows * across; ++i) {
     const bool is_alive = lives(i / across / t->tile[0], i % across);
     fn(t, i * t->tile[1], t->tile[1], is_alive ? alive : dead);
@@ -61,13 +69,13 @@ static void for_each_row(const tensor *t,
 }
 
 /* Dead blocks hold 1, living ones 3. */
-static tensor filled(int32_t dtype, const int64_t *tile) {
-  tensor t = {dtype, kRows, {tile[0], tile[1]}, NULL, NULL};
-  if (dtype == SPK_F64) t.rows = kRows / 2;
-  if (dtype == SPK_F16) t.rows = kRows * 2;
+static tensor filled(int32_t dtype, const layout *of) {
+  tensor t = {dtype, kNumel / of->columns, of->columns, {of->tile[0], of->tile[1]}, NULL, NULL};
+  if (dtype == SPK_F64) t.rows /= 2;
+  if (dtype == SPK_F16) t.rows *= 2;
   t.x = malloc(sizeof(float) * kNumel);
   assert_non_null(t.x);
-  const int64_t shape[] = {t.rows, kColumns};
+  const int64_t shape[] = {t.rows, t.columns};
   spk_view *view = NULL;
   assert_ok(spk_view_create(dtype, 2, shape, NULL, 0, &view));
   assert_ok(spk_block_create(view, 2, t.tile, NULL, &t.block));
@@ -92,8 +100,8 @@ static double root_of_size(const tensor *t) {
 static void for_each_tensor(void (*check)(tensor *t)) {
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16};
   for (int64_t d = 0; d < COUNT(dtypes); ++d) {
-    for (int64_t i = 0; i < COUNT(kTiles); ++i) {
-      tensor t = filled(dtypes[d], kTiles[i]);
+    for (int64_t i = 0; i < COUNT(kLayouts); ++i) {
+      tensor t = filled(dtypes[d], &kLayouts[i]);
       check(&t);
       done_with(&t);
     }
@@ -106,7 +114,7 @@ static void check_norms(tensor *t) {
   double *norms = malloc(sizeof(double) * (size_t)blocks); /* or floats */
   assert_non_null(norms);
   const spk_buffer out = {norms, blocks, dtype, SPK_LAYOUT_CONTIGUOUS, NULL};
-  const int64_t across = kColumns / t->tile[1];
+  const int64_t across = t->columns / t->tile[1];
   const double size = (double)(t->tile[0] * t->tile[1]);
   const double ps[] = {1, 2, INFINITY};
   const double of_ones[] = {size, sqrt(size), 1};
@@ -157,7 +165,7 @@ static void blocks_shrink(void **state) {
 
 static void check_multiplier(tensor *t) {
   const int64_t blocks = spk_block_numblk(t->block);
-  const int64_t across = kColumns / t->tile[1];
+  const int64_t across = t->columns / t->tile[1];
   float *factors = malloc(sizeof(float) * (size_t)blocks);
   assert_non_null(factors);
   for (int64_t b = 0; b < blocks; ++b) factors[b] = lives(b / across, b % across) ? 0.5f : 2;
