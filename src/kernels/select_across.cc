@@ -187,7 +187,7 @@ template <typename T>
 void SelectAcross(const SelectFewArgs &args) {
   static constexpr auto kAcross = AcrossTable<T>(std::make_index_sequence<kInRegisters - 1>());
   constexpr int64_t kL = kLanesOf<T>;
-  const AcrossFn<T> in_registers = FitsRegisters(args) ? kAcross[args.n] : nullptr;
+  const AcrossFn<T> in_registers = FitsRegisters(args, kInRegisters) ? kAcross[args.n] : nullptr;
   Panel<T> panel;
   PreparePanel(args, &panel);
   int64_t scope = 0;

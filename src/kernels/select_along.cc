@@ -355,11 +355,15 @@ int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int
   }
 }
 
+// Scopes that lie one after the other gain by it, however large: what is read is near when it is
+// written. Down rows it makes no difference from kInRegisters on.
+inline constexpr size_t kInRegistersAlong = kIsPortable ? kInRegisters : kFewBlocks;
+
 template <typename T>
 using AlongFn = int64_t (*)(const SelectFewArgs &, const Places<T> &, int64_t, Panel<T> *);
 
 template <typename T, size_t... I>
-constexpr std::array<AlongFn<T>, kInRegisters + 1> AlongTable(std::index_sequence<I...>) {
+constexpr std::array<AlongFn<T>, kInRegistersAlong + 1> AlongTable(std::index_sequence<I...>) {
   return {nullptr, nullptr, AlongInRegisters<T, I + 2>...};
 }
 
@@ -382,11 +386,11 @@ void SelectAlongRest(const SelectFewArgs &args, int64_t scope, const Places<T> &
 
 template <typename T>
 void SelectAlong(const SelectFewArgs &args) {
-  static constexpr auto kAlong = AlongTable<T>(std::make_index_sequence<kInRegisters - 1>());
+  static constexpr auto kAlong = AlongTable<T>(std::make_index_sequence<kInRegistersAlong - 1>());
   constexpr int64_t kL = kLanesOf<T>;
   const auto *x = reinterpret_cast<const T *>(args.x);
   auto *y = reinterpret_cast<T *>(args.y);
-  const AlongFn<T> in_registers = FitsRegisters(args) ? kAlong[args.n] : nullptr;
+  const AlongFn<T> in_registers = FitsRegisters(args, kInRegistersAlong) ? kAlong[args.n] : nullptr;
   Panel<T> panel;
   Places<T> places;
   PreparePanel(args, &panel);

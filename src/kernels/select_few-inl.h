@@ -355,10 +355,10 @@ void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *
 inline constexpr bool kIsPortable = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128;
 inline constexpr size_t kInRegisters = kIsPortable ? 4 : 16;
 
-// Of few elements, some of which stay and some go, the same number everywhere.
-inline bool FitsRegisters(const SelectFewArgs &args) {
-  return args.n <= static_cast<int64_t>(kInRegisters) && args.count_step == 0 &&
-         args.counts[0] > 0 && args.counts[0] < args.n;
+// Of up to `most` elements, some of which stay and some go, the same number everywhere.
+inline bool FitsRegisters(const SelectFewArgs &args, size_t most) {
+  return args.n <= static_cast<int64_t>(most) && args.count_step == 0 && args.counts[0] > 0 &&
+         args.counts[0] < args.n;
 }
 
 // The cut of a register of scopes whose keys could not be sorted.
