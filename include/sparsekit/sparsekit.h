@@ -414,14 +414,14 @@ typedef struct spk_report {
   int64_t not_converged; /* conditioned soft thresholding: blocks that ran out of steps */
 } spk_report;
 
-/* Zeroes the blocks whose mask is 1.
- *   prune_mask   grid_shape, SPK_U8, 1 = is zeroed */
+/* Zeroes the blocks whose mask is not 0.
+ *   prune_mask   grid_shape, SPK_U8, 1 (any byte but 0) = is zeroed */
 SPK_API spk_status spk_block_apply_mask(spk_context *context, const spk_block *block,
                                         const spk_buffer *leaves, const spk_buffer *into,
                                         int32_t nleaves, const spk_buffer *prune_mask);
 
 /* Zeroes the blocks whose mask is 0: with what spk_scope_get_masks and other keep masks give.
- *   keep_mask   grid_shape, SPK_U8, 1 = survives */
+ *   keep_mask   grid_shape, SPK_U8, 1 (any byte but 0) = survives */
 SPK_API spk_status spk_block_apply_keep_mask(spk_context *context, const spk_block *block,
                                              const spk_buffer *leaves, const spk_buffer *into,
                                              int32_t nleaves, const spk_buffer *keep_mask);

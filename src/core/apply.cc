@@ -4,7 +4,6 @@
 
 #include "base/dtype.h"
 #include "core/slabs.h"
-#include "core/write_blocks.h"
 
 namespace spk {
 namespace {
@@ -63,16 +62,15 @@ void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
 }  // namespace
 
 void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &mask) {
-  const bool prunes = sense == MaskSense::kPrune;
   apply(
       call, grid, size_of(SPK_U8),
       [&](Scratch &scratch, const Rect &rect) {
         return load_mask_bytes(call.kernels(), scratch, rect, mask);
       },
       [&](Scratch &scratch, const Rect &rect, const uint8_t *bytes) {
-        mask_rect(call.kernels(), scratch, grid, rect, bytes, false, prunes);
+        mask_rect(call.kernels(), scratch, grid, rect, bytes, false, sense);
       },
-      [&](const Grid &blocks, const uint8_t *bytes) { mask_all(call, blocks, bytes, prunes); });
+      [&](const Grid &blocks, const uint8_t *bytes) { mask_all(call, blocks, bytes, sense); });
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {

@@ -59,7 +59,7 @@ InOrder<Factor> rearrange_factors(Scratch &scratch, const Factor *factor, const 
 }
 
 using WriteKernel = void (*)(const ScaleArgs &args);
-WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const uint8_t * /*keep*/) {
+WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const uint8_t * /*mask*/) {
   return kernels.mask[index_of_dtype(dtype)];
 }
 WriteKernel kernel_by(const Kernels &kernels, int32_t dtype, const double * /*factor*/) {
@@ -96,7 +96,7 @@ void apply_plan(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
   });
 }
 
-// Applies one factor a block (double, float, or a keep byte) to a box of blocks read from x and
+// Applies one factor a block (double, float, or a byte of a mask) to a box of blocks read from x and
 // written to y. `args` comes with what does not depend on the plan.
 template <typename Factor>
 void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
@@ -186,9 +186,9 @@ void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
 }
 
 void mask_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
-               const uint8_t *mask, bool is_cached, bool prunes) {
+               const uint8_t *mask, bool is_cached, MaskSense sense) {
   ScaleArgs args{};
-  args.prunes = prunes;
+  args.prunes = sense == MaskSense::kPrune;
   args.past_caches = !is_cached;
   args.reads_on = is_cached;  // as this box has been
   apply_rect(kernels, scratch, grid, rect, args, mask, is_cached);
@@ -204,9 +204,9 @@ void scale_all(Call &call, const Grid &grid, const float *factor) {
   apply_all(call, grid, ScaleArgs{}, factor);
 }
 
-void mask_all(Call &call, const Grid &grid, const uint8_t *mask, bool prunes) {
+void mask_all(Call &call, const Grid &grid, const uint8_t *mask, MaskSense sense) {
   ScaleArgs args{};
-  args.prunes = prunes;
+  args.prunes = sense == MaskSense::kPrune;
   args.past_caches = true;
   apply_all(call, grid, args, mask);
 }

@@ -1,4 +1,4 @@
-// The bytes of keep masks in registers.
+// Bytes of masks in registers.
 #if defined(SPK_KERNELS_KEEP_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_KEEP_MASK_INL_H_
 #undef SPK_KERNELS_KEEP_MASK_INL_H_

@@ -113,7 +113,8 @@ inline constexpr int64_t kMostRowsAcross = 4;
 inline constexpr int64_t kMostAlong = 15;
 // 3x3 kernels of convolutions are so common that loops for just so many elements pay.
 inline constexpr int64_t kKernel = 9;
-// Blocks of one row of at least and at most so many elements are read while others are written.
+// Blocks of one row of at least and at most so many elements are thresholded in one go: read while
+// others are written, or shortly before.
 inline constexpr int64_t kLeastInRow = 32;
 inline constexpr int64_t kMostInRow = int64_t{1} << 14;
 // Rows of tiles of up to so many bytes are too short to be streams: tile after tile, they are read

@@ -43,7 +43,7 @@ class Sense {
     return AreSet(d, Kept(db, hn::LoadU(db, bytes)));
   }
   // Of n bytes, `step` apart: 1 for each that keeps, else 0.
-  HWY_INLINE void Tell(const uint8_t *bytes, int64_t step, int64_t n, uint8_t *stays) const {
+  HWY_INLINE void WhichStay(const uint8_t *bytes, int64_t step, int64_t n, uint8_t *stays) const {
     const hn::ScalableTag<uint8_t> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     int64_t i = 0;
@@ -312,7 +312,7 @@ HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *mas
   for (int64_t first = 0; first < rows.count; first += kMost) {
     const int64_t end = HWY_MIN(first + kMost, rows.count);
     int64_t count = 0;
-    sense.Tell(mask + first * rows.mask_step, rows.mask_step, end - first, stays);
+    sense.WhichStay(mask + first * rows.mask_step, rows.mask_step, end - first, stays);
     for (int64_t row = first; row < end; ++row) {
       gone[count] = row * rows.step;
       count += 1 - stays[row - first];
@@ -367,7 +367,7 @@ HWY_NOINLINE void MaskRows(const ScaleArgs &args) {
     case Rows::kShort:
       return ForEachRow<T, uint8_t>(args, [n = args.n, sense, soon = args.soon](
                                               const T *x, T *y, const uint8_t *mask) HWY_ATTR {
-        prefetch_far(x, soon);
+        if (soon != 0) prefetch_far(x, soon);
         MaskShortRow(x, y, n, sense.Keeps(*mask));
       });
     case Rows::kElements:

@@ -350,8 +350,8 @@ void SortHalves(const ScopeRows<T> &rows, int64_t n, int64_t columns, Panel<T> *
 
 // --- registers ------------------------------------------------------------------------------
 
-// Scopes of at most this many elements are cut a register at a time, without a panel. Portable code,
-// which is not for speed, does without the large sorting networks.
+// Scopes side by side of at most this many elements are cut a register at a time, without a panel.
+// Portable code, which is not for speed, does without the large sorting networks.
 inline constexpr bool kIsPortable = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128;
 inline constexpr size_t kInRegisters = kIsPortable ? 4 : 16;
 

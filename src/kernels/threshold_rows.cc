@@ -1,6 +1,6 @@
-// Thresholding of blocks of one contiguous row each: while a row is written, a later one is read, step
-// by step, so that memory is busy both ways all the time; long ones may be read and written one after
-// the other. Rows that stay as they are are not written in place.
+// Thresholding of blocks of one contiguous row each: while a row is written, a later one is read,
+// step by step, so that memory is busy both ways all the time; a long one may be read whole, then
+// written. Rows that stay as they are are not written in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_rows.cc"
 #include <hwy/foreach_target.h>
@@ -38,7 +38,7 @@ class RowsInTurn {
         in_steps_(kWhole ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
         step_(args.blocks.inner.step),
         to_y_(args.to_y),
-        apart_(AreReadApart(args.blocks)),
+        reads_first_(ReadsFirst(args.blocks)),
         ahead_(AheadOf(args.blocks)),
         tail_(n_),
         op_(op) {}
@@ -70,7 +70,10 @@ class RowsInTurn {
   // The same one by one.
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t rows) const {
-    return apart_ ? RunApart(x, threshold, rows) : RunInTurn(x, threshold, rows);
+    if constexpr (kMayReadFirst) {
+      if (reads_first_) return RunReadingFirst(x, threshold, rows);
+    }
+    return RunInTurn(x, threshold, rows);
   }
 
  private:
@@ -88,12 +91,12 @@ class RowsInTurn {
   }
   // A row is read, then written; both ask for what is read later.
   template <class L>
-  HWY_INLINE int64_t RunApart(const std::byte *x, const L *threshold, int64_t rows) const {
+  HWY_INLINE int64_t RunReadingFirst(const std::byte *x, const L *threshold, int64_t rows) const {
     Verdicts<Op, T> verdict;
     int64_t kept = 0;
     for (int64_t r = 0; r < rows; ++r, x += step_) {
       kept += JudgeOne(x, Read(x), threshold[r], &verdict);
-      WriteAndAsk(x, verdict, verdict.Stays(0));
+      WriteAndAsk(x, verdict);
     }
     return kept;
   }
@@ -103,11 +106,12 @@ class RowsInTurn {
   // Long rows of floats in streams that are left to the processor gain up to a sixth in soft thresholds
   // if they are read, then written, and both ask for what is read later (measured, Zen 4; doubles,
   // 16-bit numbers and what is in caches lose as much).
-  static HWY_INLINE bool AreReadApart(const ReduceArgs &blocks) {
+  static constexpr bool kMayReadFirst = std::is_same_v<Op, Soft> && std::is_same_v<T, float>;
+  static HWY_INLINE bool ReadsFirst(const ReduceArgs &blocks) {
     constexpr int64_t kLeastBytes = 16384;
     const int64_t bytes = blocks.n * static_cast<int64_t>(sizeof(T));
-    return std::is_same_v<Op, Soft> && std::is_same_v<T, float> && LeavesStreams<T>() &&
-           blocks.from_memory && bytes == blocks.inner.step && bytes >= kLeastBytes;
+    return kMayReadFirst && LeavesStreams<T>() && blocks.from_memory &&
+           bytes == blocks.inner.step && bytes >= kLeastBytes;
   }
 
   // Hard thresholds compute little.
@@ -196,14 +200,11 @@ class RowsInTurn {
     CopyRow(from, 1, y, 1, n_);
   }
 
-  HWY_INLINE void WriteAndAsk(const std::byte *x, const Verdicts<Op, T> &verdict,
-                              bool stays) const {
+  HWY_INLINE void WriteAndAsk(const std::byte *x, const Verdicts<Op, T> &verdict) const {
     const T *from = At(x);
     T *y = To(x);
-    if (!stays) return WriteRowAndAsk(ZeroedRow<T, kLeastRest>(), from, y);
-    if constexpr (std::is_same_v<Op, Soft>) {
-      if (verdict.Changes(0)) return WriteRowAndAsk(verdict[0], from, y);
-    }
+    if (!verdict.Stays(0)) return WriteRowAndAsk(ZeroedRow<T, kLeastRest>(), from, y);
+    if (verdict.Changes(0)) return WriteRowAndAsk(verdict[0], from, y);
     CopyRow(from, 1, y, 1, n_);
   }
   template <class Row>
@@ -252,7 +253,7 @@ class RowsInTurn {
   int64_t in_steps_;  // elements that are written in steps
   int64_t step_;
   int64_t to_y_;
-  bool apart_;
+  bool reads_first_;  // rows, before they are written
   Stages ahead_;
   Tail<Sum> tail_;
   const Op op_;

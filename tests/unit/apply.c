@@ -82,6 +82,18 @@ static uint8_t is_dead(int64_t block) {
   return (block * 2654435761u >> 7) % 3 == 0;
 }
 
+/* Any byte but 0 names a block. */
+static uint8_t byte_of(int64_t block) {
+  static const uint8_t kSet[] = {1, 2, 64, 128, 254, 255, 3};
+  return is_dead(block) ? kSet[block % COUNT(kSet)] : 0;
+}
+
+static spk_status apply_either(bool keeps, const spk_block *block, const spk_buffer *leaf,
+                               const spk_buffer *into, const spk_buffer *masks) {
+  return keeps ? spk_block_apply_keep_mask(NULL, block, leaf, into, 1, masks)
+               : spk_block_apply_mask(NULL, block, leaf, into, 1, masks);
+}
+
 enum { kGappedBlocks = 700, kGappedRows = 3, kGappedRow = 8, kGappedPitch = 10 };
 
 /* Blocks of rows with gaps between them, and between the blocks: their own rows are neighbours, not
@@ -113,13 +125,13 @@ enum { kBigRows = 4096, kBigColumns = 2080 };
 enum { kShortRows = 45, kMostShort = 40, kShortGroups = 2 };
 
 /* Rows of `n` elements of `size` bytes, two groups with a gap between. */
-static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
+static void check_short_rows(int32_t dtype, int64_t size, int64_t n, bool keeps) {
   _Alignas(8) uint8_t x[kShortGroups * (kShortRows + 1) * kMostShort * 8];
   _Alignas(8) uint8_t y[sizeof x];
   uint8_t was[sizeof x];
   uint8_t mask[kShortGroups * kShortRows];
   for (size_t i = 0; i < sizeof x; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
-  for (int64_t b = 0; b < COUNT(mask); ++b) mask[b] = is_dead(b);
+  for (int64_t b = 0; b < COUNT(mask); ++b) mask[b] = byte_of(b);
   char text[64];
   const int64_t group = (kShortRows + 1) * n;
   snprintf(text, sizeof text, "(%d,%d):(%d,1)", kShortGroups, (int)(kShortRows * n), (int)group);
@@ -127,14 +139,14 @@ static void check_short_rows(int32_t dtype, int64_t size, int64_t n) {
   const spk_buffer leaf = {x, kShortGroups * group, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer into = {y, kShortGroups * group, dtype, SPK_LAYOUT_VIEW, NULL};
   memset(y, 0xff, sizeof y);
-  assert_ok(spk_block_apply_mask(NULL, block, &leaf, &into, 1, &U8(mask)));
+  assert_ok(apply_either(keeps, block, &leaf, &into, &U8(mask)));
   assert_memory_equal(x, was, sizeof x);
-  assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &U8(mask)));
+  assert_ok(apply_either(keeps, block, &leaf, NULL, &U8(mask)));
   for (int64_t i = 0; i < (int64_t)sizeof x; ++i) {
     const int64_t element = i / size;
     const int64_t row = element % group / n;
     const bool inside = element < kShortGroups * group && row < kShortRows;
-    const bool dead = inside && is_dead(element / group * kShortRows + row);
+    const bool dead = inside && is_dead(element / group * kShortRows + row) != keeps;
     assert_int_equal(x[i], dead ? 0 : was[i]);
     assert_int_equal(y[i], inside ? x[i] : 0xff);
   }
@@ -154,22 +166,23 @@ static int block_of_stacked(int64_t i, int high) {
   return (int)(i / (high * kBeside) * kBeside + i % kBeside);
 }
 
-static void check_masks_of_stacked(int32_t dtype, int64_t size, int high) {
+static void check_masks_of_stacked(int32_t dtype, int64_t size, int high, bool keeps) {
   enum { kBlocks = kStackedGroups * kBeside, kMost = kBlocks * kMostStacked };
   _Alignas(8) uint8_t x[kMost * 8], y[kMost * 8], was[kMost * 8];
   uint8_t mask[kBlocks];
   const int64_t numel = (int64_t)kBlocks * high;
   for (int64_t i = 0; i < numel * size; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
-  for (int b = 0; b < kBlocks; ++b) mask[b] = is_dead(b);
+  for (int b = 0; b < kBlocks; ++b) mask[b] = byte_of(b);
   spk_block *block = stacked_blocks(dtype, high);
   const spk_buffer leaf = {x, numel, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer into = {y, numel, dtype, SPK_LAYOUT_VIEW, NULL};
-  assert_ok(spk_block_apply_mask(NULL, block, &leaf, &into, 1, &U8(mask)));
+  assert_ok(apply_either(keeps, block, &leaf, &into, &U8(mask)));
   assert_memory_equal(x, was, (size_t)(numel * size));
-  assert_ok(spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &U8(mask)));
+  assert_ok(apply_either(keeps, block, &leaf, NULL, &U8(mask)));
   assert_memory_equal(x, y, (size_t)(numel * size));
   for (int64_t i = 0; i < numel * size; ++i) {
-    assert_int_equal(x[i], mask[block_of_stacked(i / size, high)] ? 0 : was[i]);
+    const bool is_named = mask[block_of_stacked(i / size, high)] != 0;
+    assert_int_equal(x[i], is_named == keeps ? was[i] : 0);
   }
   spk_block_release(block);
 }
@@ -177,66 +190,76 @@ static void check_masks_of_stacked(int32_t dtype, int64_t size, int high) {
 static void masks_of_stacked_elements(void **state) {
   (void)state;
   for (int high = 2; high <= kMostStacked; ++high) {
-    check_masks_of_stacked(SPK_F32, 4, high);
-    check_masks_of_stacked(SPK_F64, 8, high);
-    check_masks_of_stacked(SPK_F16, 2, high);
+    for (int keeps = 0; keeps < 2; ++keeps) {
+      check_masks_of_stacked(SPK_F32, 4, high, keeps == 1);
+      check_masks_of_stacked(SPK_F64, 8, high, keeps == 1);
+      check_masks_of_stacked(SPK_F16, 2, high, keeps == 1);
+    }
   }
 }
 
 static void masks_of_rows_of_a_few_elements(void **state) {
   (void)state;
   for (int64_t n = 2; n <= kMostShort; ++n) {
-    check_short_rows(SPK_F32, 4, n);
-    check_short_rows(SPK_F64, 8, n);
-    check_short_rows(SPK_BF16, 2, n);
+    check_short_rows(SPK_F32, 4, n, n % 2 == 0);
+    check_short_rows(SPK_F32, 4, n, n % 2 != 0);
+    check_short_rows(SPK_F64, 8, n, n % 2 == 0);
+    check_short_rows(SPK_F64, 8, n, n % 2 != 0);
+    check_short_rows(SPK_BF16, 2, n, n % 2 == 0);
+    check_short_rows(SPK_BF16, 2, n, n % 2 != 0);
   }
 }
 
-/* Both senses of a mask whose bytes are 0 or anything else, in place and not: blocks of height x width
- * of a matrix. */
-enum { kMaskedRows = 96, kMaskedColumns = 320, kMasked = kMaskedRows * kMaskedColumns };
+/* Blocks of a matrix, by a mask in either sense, in place and not. */
+typedef struct {
+  int rows, columns;
+  int64_t height, width; /* of a block */
+} masked_matrix;
+enum { kMostMasked = 256 * 320 };
 
-static void check_any_byte(int32_t dtype, int64_t size, int64_t height, int64_t width) {
-  static _Alignas(64) uint8_t x[kMasked * 8], y[kMasked * 8], was[kMasked * 8];
-  static uint8_t mask[kMasked];
-  static const uint8_t kSet[] = {1, 2, 64, 128, 254, 255, 3};
-  const int64_t wide = kMaskedColumns / width;
-  const int64_t numblk = kMaskedRows / height * wide;
-  for (int64_t b = 0; b < numblk; ++b) mask[b] = is_dead(b) ? kSet[b % COUNT(kSet)] : 0;
-  spk_block *block = blocks_of(dtype, "(96,320)", DIMS(height, width));
-  const spk_buffer leaf = {x, kMasked, dtype, SPK_LAYOUT_VIEW, NULL};
-  const spk_buffer into = {y, kMasked, dtype, SPK_LAYOUT_VIEW, NULL};
+static void check_any_byte(int32_t dtype, int64_t size, const masked_matrix *of, bool keeps) {
+  static _Alignas(64) uint8_t x[kMostMasked * 8], y[kMostMasked * 8], was[kMostMasked * 8];
+  static uint8_t mask[kMostMasked];
+  const int64_t numel = (int64_t)of->rows * of->columns;
+  const int64_t wide = of->columns / of->width;
+  const int64_t numblk = of->rows / of->height * wide;
+  for (int64_t b = 0; b < numblk; ++b) mask[b] = byte_of(b);
+  for (int64_t i = 0; i < numel * size; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", of->rows, of->columns);
+  spk_block *block = blocks_of(dtype, text, DIMS(of->height, of->width));
+  const spk_buffer leaf = {x, numel, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer into = {y, numel, dtype, SPK_LAYOUT_VIEW, NULL};
   const spk_buffer masks = {mask, numblk, SPK_U8, SPK_LAYOUT_CONTIGUOUS, NULL};
-  for (int keeps = 0; keeps < 2; ++keeps) {
-    for (int64_t i = 0; i < kMasked * size; ++i) was[i] = x[i] = (uint8_t)(i % 251 + 1);
-    const spk_status status = keeps
-                                  ? spk_block_apply_keep_mask(NULL, block, &leaf, &into, 1, &masks)
-                                  : spk_block_apply_mask(NULL, block, &leaf, &into, 1, &masks);
-    assert_ok(status);
-    assert_memory_equal(x, was, (size_t)(kMasked * size));
-    assert_ok(keeps ? spk_block_apply_keep_mask(NULL, block, &leaf, NULL, 1, &masks)
-                    : spk_block_apply_mask(NULL, block, &leaf, NULL, 1, &masks));
-    assert_memory_equal(x, y, (size_t)(kMasked * size));
-    int64_t wrong = 0;
-    for (int64_t i = 0; i < kMasked * size; ++i) {
-      const int64_t row = i / size / kMaskedColumns;
-      const int64_t column = i / size % kMaskedColumns;
-      const bool is_set = is_dead(row / height * wide + column / width);
-      wrong += x[i] != (is_set == (keeps == 1) ? was[i] : 0);
-    }
-    assert_int_equal(wrong, 0);
+  assert_ok(apply_either(keeps, block, &leaf, &into, &masks));
+  assert_memory_equal(x, was, (size_t)(numel * size));
+  assert_ok(apply_either(keeps, block, &leaf, NULL, &masks));
+  assert_memory_equal(x, y, (size_t)(numel * size));
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < numel * size; ++i) {
+    const int64_t row = i / size / of->columns;
+    const int64_t column = i / size % of->columns;
+    const bool is_named = is_dead(row / of->height * wide + column / of->width);
+    wrong += x[i] != (is_named == keeps ? was[i] : 0);
   }
+  assert_int_equal(wrong, 0);
   spk_block_release(block);
 }
 
-static void any_byte_but_0_is_set(void **state) {
+static void any_byte_but_0_names_a_block(void **state) {
   (void)state;
-  static const int64_t kShapes[][2] = {{1, 1},   {1, 2}, {1, 5}, {1, 8},   {1, 16}, {1, 64},
-                                       {1, 320}, {2, 1}, {3, 8}, {16, 16}, {96, 1}, {96, 320}};
-  for (int64_t s = 0; s < COUNT(kShapes); ++s) {
-    check_any_byte(SPK_F32, 4, kShapes[s][0], kShapes[s][1]);
-    check_any_byte(SPK_F64, 8, kShapes[s][0], kShapes[s][1]);
-    check_any_byte(SPK_F16, 2, kShapes[s][0], kShapes[s][1]);
+  static const masked_matrix kMatrices[] = {
+      {256, 320, 1, 1},  {256, 320, 1, 2},   {256, 320, 1, 5},   {256, 320, 1, 8},
+      {256, 320, 1, 16}, {256, 320, 1, 64},  {256, 320, 1, 320}, {256, 320, 2, 1},
+      {256, 320, 4, 8},  {256, 320, 16, 16}, {256, 320, 256, 1}, {256, 320, 256, 320},
+      {255, 317, 1, 1},  {255, 321, 1, 3},   {255, 321, 5, 1},   {255, 321, 3, 107},
+  };
+  for (int64_t m = 0; m < COUNT(kMatrices); ++m) {
+    for (int keeps = 0; keeps < 2; ++keeps) {
+      check_any_byte(SPK_F32, 4, &kMatrices[m], keeps == 1);
+      check_any_byte(SPK_F64, 8, &kMatrices[m], keeps == 1);
+      check_any_byte(SPK_F16, 2, &kMatrices[m], keeps == 1);
+    }
   }
 }
 
@@ -724,7 +747,7 @@ static void check_order(const char *text, int step_i, int step_j, int offset) {
   for (int k = 0; k < kI * kJ; ++k) {
     x[k] = y[k] = (float)(k + 1);
     factors[k] = (float)(k % 11);
-    mask[k] = k % 7 < 3;
+    mask[k] = byte_of(k);
   }
   spk_block *block = blocks_of(SPK_F32, text, DIMS(1, 1));
   assert_ok(spk_block_apply_multiplier(NULL, block, &F32(x), NULL, 1, &F32(factors)));
@@ -757,7 +780,7 @@ int main(void) {
       TEST(masks_of_16_bit_floats_and_couplings),
       TEST(masks_of_rows_of_a_few_elements),
       TEST(masks_of_stacked_elements),
-      TEST(any_byte_but_0_is_set),
+      TEST(any_byte_but_0_names_a_block),
       TEST(large_blocks_are_masked_whole),
       TEST(masks_of_blocks_with_gaps),
       TEST(tensors_of_more_than_caches_hold),

@@ -1,5 +1,6 @@
 /* Tensors of more than caches hold, which are read and written in ways of their own. All elements of
- * a block, of a square number, are 1, or 3 if it lives: norms, and what thresholds leave, are exact. */
+ * a block, of a square number, are 1, or 3 if it lives, and every other one or so is negative: norms,
+ * and what thresholds leave, are exact. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,27 +30,33 @@ static bool lives(int64_t row, int64_t column) {
   return (row * 5 + column * 3) % 7 < 3;
 }
 
+static double sign_of(int64_t i) {
+  return (uint32_t)i * 2654435761U >> 31 ? -1 : 1;
+}
+
 /* `count` elements from number i on. */
-static void put(const tensor *t, int64_t i, int64_t count, double value) {
-  const uint16_t half = half_of(value);
+static void put(const tensor *t, int64_t i, int64_t count, double magnitude) {
+  const uint16_t half[] = {half_of(-magnitude), half_of(magnitude)};
   for (const int64_t end = i + count; i < end; ++i) {
+    const double value = magnitude * sign_of(i);
     if (t->dtype == SPK_F32) ((float *)t->x)[i] = (float)value;
     if (t->dtype == SPK_F64) ((double *)t->x)[i] = value;
-    if (t->dtype == SPK_F16) ((uint16_t *)t->x)[i] = half;
+    if (t->dtype == SPK_F16) ((uint16_t *)t->x)[i] = half[value > 0];
   }
 }
 
-static void expect(const tensor *t, int64_t i, int64_t count, double value) {
-  const uint16_t half = half_of(value);
+static void expect(const tensor *t, int64_t i, int64_t count, double magnitude) {
+  const uint16_t half[] = {half_of(magnitude == 0 ? 0.0 : -magnitude), half_of(magnitude)};
   bool all = true;
   for (const int64_t end = i + count; i < end; ++i) {
+    const double value = magnitude * sign_of(i);
     if (t->dtype == SPK_F32) all &= ((const float *)t->x)[i] == (float)value;
     if (t->dtype == SPK_F64) all &= ((const double *)t->x)[i] == value;
-    if (t->dtype == SPK_F16) all &= ((const uint16_t *)t->x)[i] == half;
+    if (t->dtype == SPK_F16) all &= ((const uint16_t *)t->x)[i] == half[value >= 0];
   }
   if (all) return;
-  fail_msg("one of %lld elements before number %lld is not %g", (long long)count, (long long)i,
-           value);
+  fail_msg("one of %lld elements before number %lld is not +-%g", (long long)count, (long long)i,
+           magnitude);
 }
 
 static spk_buffer leaf_of(const tensor *t) {
@@ -147,15 +154,24 @@ static void blocks_live_or_die(void **state) {
   for_each_tensor(check_hard);
 }
 
+static int64_t count_living(const tensor *t) {
+  const int64_t across = t->columns / t->tile[1];
+  int64_t living = 0;
+  for (int64_t b = 0; b < spk_block_numblk(t->block); ++b) living += lives(b / across, b % across);
+  return living;
+}
+
 /* 1.5 of 3, times the root of the size of a block: half of it is left. */
 static void check_soft(tensor *t) {
   double threshold[] = {1.5 * root_of_size(t)};
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.eps = 0;
+  spk_report report = {sizeof report, 0, 0, 0, 0, 0};
   const spk_buffer leaf = leaf_of(t);
   assert_ok(
-      spk_block_soft_threshold(NULL, t->block, &leaf, NULL, 1, &F64(threshold), &options, NULL));
+      spk_block_soft_threshold(NULL, t->block, &leaf, NULL, 1, &F64(threshold), &options, &report));
   assert_holds(t, 0, 1.5);
+  assert_int_equal(report.achieved, count_living(t));
 }
 
 static void blocks_shrink(void **state) {
@@ -181,9 +197,18 @@ static void blocks_are_multiplied(void **state) {
   for_each_tensor(check_multiplier);
 }
 
-/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. */
+/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. What the
+ * soft ones are differs by block: those that do not live are copied. */
 static void check_into(tensor *t) {
-  double threshold[] = {1.5 * root_of_size(t)};
+  const int64_t blocks = spk_block_numblk(t->block);
+  const int64_t across = t->columns / t->tile[1];
+  double *each = malloc(sizeof(double) * (size_t)blocks);
+  assert_non_null(each);
+  for (int64_t b = 0; b < blocks; ++b) {
+    each[b] = lives(b / across, b % across) ? 1.5 * root_of_size(t) : 0;
+  }
+  const spk_buffer soft = {each, blocks, SPK_F64, SPK_LAYOUT_CONTIGUOUS, NULL};
+  double hard[] = {1.5 * root_of_size(t)};
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.eps = 0;
   tensor into = *t;
@@ -192,13 +217,13 @@ static void check_into(tensor *t) {
   memset(into.x, 0x55, sizeof(float) * kNumel);
   const spk_buffer leaf = leaf_of(t);
   const spk_buffer to = leaf_of(&into);
-  assert_ok(
-      spk_block_soft_threshold(NULL, t->block, &leaf, &to, 1, &F64(threshold), &options, NULL));
-  assert_holds(&into, 0, 1.5);
-  assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, &to, 1, &F64(threshold), NULL, NULL));
+  assert_ok(spk_block_soft_threshold(NULL, t->block, &leaf, &to, 1, &soft, &options, NULL));
+  assert_holds(&into, 1, 1.5);
+  assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, &to, 1, &F64(hard), NULL, NULL));
   assert_holds(&into, 0, 3);
   assert_holds(t, 1, 3);
   free(into.x);
+  free(each);
 }
 
 static void results_go_elsewhere(void **state) {
