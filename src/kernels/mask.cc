@@ -313,6 +313,10 @@ HWY_INLINE void ZeroRows(const ScaleArgs &args, std::byte *y, const uint8_t *mas
     const int64_t end = HWY_MIN(first + kMost, rows.count);
     int64_t count = 0;
     sense.WhichStay(mask + first * rows.mask_step, rows.mask_step, end - first, stays);
+    // What the mask says of later rows; memory is busy with zeros until then.
+    for (int64_t at = 0; rows.mask_step == 1 && at < kMost; at += 64) {
+      prefetch_near(mask + first, 2 * kMost + at);
+    }
     for (int64_t row = first; row < end; ++row) {
       gone[count] = row * rows.step;
       count += 1 - stays[row - first];
