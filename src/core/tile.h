@@ -21,7 +21,8 @@ bool is_row_major(const Rect &rect, const GridArray &array);
 GridArray elements_of(const GridLeaf &leaf);
 // A local array of a mask's bytes, each 0 or 1.
 void load_mask(const Kernels &kernels, const Rect &rect, const GridArray &array, uint8_t *local);
-// The same of bytes that are 0 or not: where they lie, if that is how a local array does, else a copy.
+// The same of bytes that are 0 or not: where they lie, if that is how a local array does, else a
+// copy.
 const uint8_t *load_mask_bytes(const Kernels &kernels, Scratch &scratch, const Rect &rect,
                                const GridArray &array);
 

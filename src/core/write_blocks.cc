@@ -96,8 +96,8 @@ void apply_plan(const Kernels &kernels, const GridLeaf &leaf, const WritePlan &p
   });
 }
 
-// Applies one factor a block (double, float, or a byte of a mask) to a box of blocks read from x and
-// written to y. `args` comes with what does not depend on the plan.
+// Applies one factor a block (double, float, or a byte of a mask) to a box of blocks read from x
+// and written to y. `args` comes with what does not depend on the plan.
 template <typename Factor>
 void apply_leaf(const Kernels &kernels, Scratch &scratch, const GridLeaf &leaf,
                 const WritePlan &plan, const ScaleArgs &args, const std::byte *x, std::byte *y,

@@ -9,8 +9,8 @@ namespace spk {
 // Which blocks a mask names: those that survive, or those that are zeroed.
 enum class MaskSense { kKeep, kPrune };
 
-// Multiplies, or masks, the blocks of a box. `is_cached`: the box has just been read, as the next one
-// will be. Bytes of a mask that are not 0 name blocks.
+// Multiplies, or masks, the blocks of a box. `is_cached`: the box has just been read, as the next
+// one will be. Bytes of a mask that are not 0 name blocks.
 // Products are doubles, rounded to the dtype, or rounded once if `exact` (see ScaleArgs).
 void scale_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,
                 const double *factor, bool is_cached, bool exact = false);

@@ -127,8 +127,8 @@ HWY_INLINE void MaskRow(const T *x, int64_t x_step, T *y, int64_t y_step, int64_
   }
 }
 
-// Rows of a few words that follow each other: a register holds what the mask says of kRows rows, and
-// the registers of their words pick theirs from it.
+// Rows of a few words that follow each other: a register holds what the mask says of kRows rows,
+// and the registers of their words pick theirs from it.
 template <class T>
 class PickedMasks {
  public:
@@ -232,7 +232,8 @@ HWY_NOINLINE void MaskGroupsOfPickedRows(const ScaleArgs &args) {
   }
 }
 
-// The words in which what the mask says of rows of T is picked: too few of 64 bits are in a register.
+// The words in which what the mask says of rows of T is picked: too few of 64 bits are in a
+// register.
 template <class T>
 using PickedWord = std::conditional_t<std::is_same_v<T, uint64_t>, uint32_t, T>;
 

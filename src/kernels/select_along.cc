@@ -355,8 +355,8 @@ int64_t AlongInRegisters(const SelectFewArgs &args, const Places<T> &places, int
   }
 }
 
-// Scopes one after the other gain by it at every size: what is read is near when it is written. Side
-// by side, 17 and more gain nothing.
+// Scopes one after the other gain by it at every size: what is read is near when it is written.
+// Side by side, 17 and more gain nothing.
 inline constexpr size_t kInRegistersAlong = kIsPortable ? kInRegisters : kFewBlocks;
 
 template <typename T>

@@ -103,9 +103,9 @@ class RowsInTurn {
 
   using Sum = typename Verdicts<Op, T>::Sum;
 
-  // Long rows of floats in streams that are left to the processor gain up to a sixth in soft thresholds
-  // if they are read, then written, and both ask for what is read later (measured, Zen 4; doubles,
-  // 16-bit numbers and what is in caches lose as much).
+  // Long rows of floats in streams that are left to the processor gain up to a seventh in soft
+  // thresholds if they are read, then written, and both ask for what is read later (measured, Zen 4;
+  // doubles, 16-bit numbers and what is in caches lose as much).
   static constexpr bool kMayReadFirst = std::is_same_v<Op, Soft> && std::is_same_v<T, float>;
   static HWY_INLINE bool ReadsFirst(const ReduceArgs &blocks) {
     constexpr int64_t kLeastBytes = 16384;

@@ -1,13 +1,13 @@
-/* Tensors of more than caches hold, which are read and written in ways of their own. All elements of
- * a block, of a square number, are 1, or 3 if it lives, and every other one or so is negative: norms,
- * and what thresholds leave, are exact. */
+/* Tensors of more than caches hold, which are read and written in ways of their own. All elements
+ * of a block, of a square number, are 1, or 3 if it lives, and every other one or so is negative:
+ * norms, and what thresholds leave, are exact. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-/* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16; those of 4489 end
- * anywhere in a cache line. */
+/* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16; those of 4489
+ * end anywhere in a cache line. */
 enum { kNumel = 4096 * 2112 };
 typedef struct {
   int64_t columns; /* of the tensor */
@@ -41,12 +41,12 @@ static void put(const tensor *t, int64_t i, int64_t count, double magnitude) {
     const double value = magnitude * sign_of(i);
     if (t->dtype == SPK_F32) ((float *)t->x)[i] = (float)value;
     if (t->dtype == SPK_F64) ((double *)t->x)[i] = value;
-    if (t->dtype == SPK_F16) ((uint16_t *)t->x)[i] = half[value > 0];
+    if (t->dtype == SPK_F16) ((uint16_t *)t->x)[i] = half[value >= 0];
   }
 }
 
 static void expect(const tensor *t, int64_t i, int64_t count, double magnitude) {
-  const uint16_t half[] = {half_of(magnitude == 0 ? 0.0 : -magnitude), half_of(magnitude)};
+  const uint16_t half[] = {half_of(-magnitude), half_of(magnitude)};
   bool all = true;
   for (const int64_t end = i + count; i < end; ++i) {
     const double value = magnitude * sign_of(i);
@@ -197,8 +197,8 @@ static void blocks_are_multiplied(void **state) {
   for_each_tensor(check_multiplier);
 }
 
-/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. What the
- * soft ones are differs by block: those that do not live are copied. */
+/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. Soft
+ * ones differ by block: those that do not live are copied. */
 static void check_into(tensor *t) {
   const int64_t blocks = spk_block_numblk(t->block);
   const int64_t across = t->columns / t->tile[1];
