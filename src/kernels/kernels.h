@@ -110,7 +110,7 @@ struct ScaleArgs {
 // multiple of kLanes of them side by side; along rows those of 2, 4, or kLanes and up to so many
 // elements, at least kLanes of them one after the other.
 inline constexpr int64_t kMostRowsAcross = 4;
-inline constexpr int64_t kMostAlong = 15;
+inline constexpr int64_t kMostAlong = 31;
 // 3x3 kernels of convolutions are so common that loops for just so many elements pay.
 inline constexpr int64_t kKernel = 9;
 // Blocks of one row of at least and at most so many elements are thresholded in one go: read while

@@ -122,7 +122,7 @@ struct Hard {
   template <class L, class Exact>
   static HWY_INLINE Kept Judge(VF sum, const L *threshold, const Exact &exact) {
     const DF df;
-    constexpr float kClose = 0x1p-19F;
+    constexpr float kClose = 0x1p-18F;
     static_assert((kMostAlong + 8) * 0x1p-24F < kClose);
     constexpr float kLeast = 0x1p-100F;
     constexpr float kMost = 0x1p120F;

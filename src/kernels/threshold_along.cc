@@ -49,7 +49,12 @@ struct VerdictOf<Hard> {
   }
 };
 
-// Rows of kLength elements, or for 0 of any number from kLanes to kMostAlong.
+// Any number of elements that fill kLanes so many times, and some more.
+constexpr int64_t AnyThatFill(int64_t times) {
+  return -times;
+}
+
+// Rows of kLength elements, or of AnyThatFill(times).
 template <int64_t kLength, class T, class Op>
 class BlocksAlong {
  public:
@@ -109,6 +114,9 @@ class BlocksAlong {
   using Picks = decltype(hn::SetTableIndices(
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
   static constexpr bool kIsTiny = kLength == 2 || kLength == 4;
+  static constexpr bool kAnyLength = kLength < 0;
+  // Elements of a row that fill kLanes; the others are its tail.
+  static constexpr int64_t kFilling = kAnyLength ? -kLength * kLanes : kLength / kLanes * kLanes;
   static constexpr bool kInFloats = std::is_same_v<Op, Soft> && Narrow<T>::kInFloats;
   // Are a row's factors spread once? Shorter rows would put more than two in a register. With
   // registers of four doubles it is 3 to 6 % faster (measured on AMD's, Zen 3).
@@ -129,7 +137,7 @@ class BlocksAlong {
     return kLength == 2 && soon == kFar ? Stages{kFar, ahead.near} : ahead;
   }
 
-  HWY_INLINE int64_t n() const { return kLength == 0 ? n_ : kLength; }
+  HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
   HWY_INLINE int64_t Group() const { return kN * n(); }
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
@@ -161,11 +169,11 @@ class BlocksAlong {
     return squares;
   }
   HWY_INLINE V SquaresInLanes(const T *x) const {
-    const int64_t first = kLength == 0 ? tail_.first : Tail<SumSquares>::FirstRegister(kLength);
+    const int64_t first = kAnyLength ? tail_.first : Tail<SumSquares>::FirstRegister(kLength);
     Lanes<SumSquares> lanes[kN];
-    for (int64_t i = 0; i < kN; ++i) {
-      lanes[i].Add(x + i * n(), hn::Zero(D()));
-      if (kLength != kLanes) tail_.AddFrom(first, x + (i + 1) * n(), hn::Zero(D()), &lanes[i]);
+    for (int64_t i = 0; i < kN; ++i, x += n()) {
+      for (int64_t e = 0; e < kFilling; e += kLanes) lanes[i].Add(x + e, hn::Zero(D()));
+      if (kLength != kFilling) tail_.AddFrom(first, x + n(), hn::Zero(D()), &lanes[i]);
     }
     return Fold(lanes).sum;
   }
@@ -272,11 +280,16 @@ HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
 
 template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdAlong(const ThresholdArgs &args, const Op &op) {
-  if (args.blocks.n == 2) return ThresholdRowsOf<2, T, L>(args, op);
-  if (args.blocks.n == 4) return ThresholdRowsOf<4, T, L>(args, op);
-  if (args.blocks.n == kLanes) return ThresholdRowsOf<kLanes, T, L>(args, op);
-  if (args.blocks.n == kKernel) return ThresholdRowsOf<kKernel, T, L>(args, op);
-  return ThresholdRowsOf<0, T, L>(args, op);
+  const int64_t n = args.blocks.n;
+  if (n == 2) return ThresholdRowsOf<2, T, L>(args, op);
+  if (n == 4) return ThresholdRowsOf<4, T, L>(args, op);
+  if (n == kLanes) return ThresholdRowsOf<kLanes, T, L>(args, op);
+  if (n == kKernel) return ThresholdRowsOf<kKernel, T, L>(args, op);
+  if (n == 2 * kLanes) return ThresholdRowsOf<2 * kLanes, T, L>(args, op);
+  if (n == 3 * kLanes) return ThresholdRowsOf<3 * kLanes, T, L>(args, op);
+  if (n < 2 * kLanes) return ThresholdRowsOf<AnyThatFill(1), T, L>(args, op);
+  if (n < 3 * kLanes) return ThresholdRowsOf<AnyThatFill(2), T, L>(args, op);
+  return ThresholdRowsOf<AnyThatFill(3), T, L>(args, op);
 }
 
 template <class T, class L>

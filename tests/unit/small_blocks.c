@@ -6,6 +6,7 @@
 enum {
   kMostStacked = 6,
   kMostElements = 17,
+  kMostShort = 31,  /* elements of short rows */
   kMostWide = 1003, /* more than are thresholded together */
   kLongest = 1001,
   kMostLong = 44, /* blocks of longer rows, side by side */
@@ -249,12 +250,12 @@ static void hard_thresholds_of_stacked_blocks(void **state) {
 
 static void soft_thresholds_of_short_rows(void **state) {
   (void)state;
-  check_sizes(2, kMostElements, false, true);
+  check_sizes(2, kMostShort, false, true);
 }
 
 static void hard_thresholds_of_short_rows(void **state) {
   (void)state;
-  check_sizes(2, kMostElements, false, false);
+  check_sizes(2, kMostShort, false, false);
 }
 
 /* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
@@ -397,8 +398,8 @@ static void check_choices(int rows, int in_row, int32_t dtype, bool soft, bool i
 /* Rows of whole steps of 32 elements and not; tiles. */
 static void every_choice_of_eight_neighbours(void **state) {
   (void)state;
-  const int rows[] = {1, 1, 1, 8, 4, 2, 4, 1};
-  const int in_row[] = {64, 36, 100, 8, 16, 32, 64, 256};
+  const int rows[] = {1, 1, 1, 1, 1, 8, 4, 2, 4, 1};
+  const int in_row[] = {16, 25, 64, 36, 100, 8, 16, 32, 64, 256};
   const int32_t dtypes[] = {SPK_F32, SPK_F64, SPK_F16, SPK_BF16};
   for (int b = 0; b < COUNT(rows); ++b) {
     for (int d = 0; d < COUNT(dtypes); ++d) {
