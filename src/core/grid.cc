@@ -281,7 +281,7 @@ void GridLeaf::plan_boxes(const Tiling &boxes, const Extents &local, Memory *mem
 }
 
 bool GridLeaf::has_short_rows() const {
-  return along && run < numel() && run * size_of(dtype) <= kMostInTileRow;
+  return along && run < numel() && run * size_of(dtype) <= kShortRow;
 }
 
 bool GridLeaf::has_ragged_rows() const {
@@ -291,7 +291,7 @@ bool GridLeaf::has_ragged_rows() const {
 }
 
 bool GridLeaf::is_tall() const {
-  return has_many_rows() && !has_long_rows() && numel() > kMostInTile;
+  return has_many_rows() && !has_long_rows() && numel() > kTallElements;
 }
 
 int64_t Grid::bytes() const {

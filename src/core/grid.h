@@ -31,6 +31,11 @@ inline constexpr int64_t kTallPart = int64_t{1} << 11;
 inline constexpr int64_t kLongRun = 64;
 inline constexpr int64_t kLongOfMany = 256;
 inline constexpr int64_t kManyRows = 512;
+// Blocks of many short rows and more elements are tall.
+inline constexpr int64_t kTallElements = int64_t{1} << 12;
+// Rows of up to so many bytes are better read or written with those of the blocks beside them:
+// multipliers of large blocks take up to half of the time (measured).
+inline constexpr int64_t kShortRow = int64_t{1} << 14;
 
 // More bytes than the last cache of a few cores holds.
 inline constexpr int64_t kCacheBytes = int64_t{32} << 20;
@@ -87,12 +92,12 @@ struct GridLeaf {
   // Are its rows worth reading alone? If they are many, and lie apart, only longer ones are.
   bool has_long_rows() const { return run >= (has_many_rows() ? kLongOfMany : kLongRun); }
   bool has_many_rows() const { return numel() / run >= kManyRows; }
-  // Are blocks tiles of several rows that are too short to be streams?
+  // Are blocks tiles of several rows that are too short to be streams (kShortRow)?
   bool has_short_rows() const;
   // Do short rows begin anywhere in a cache line, which neighbouring blocks then share? So do those
   // of a convolution's input channels.
   bool has_ragged_rows() const;
-  // Do blocks have many short rows, and more elements than kernels for tiles take?
+  // Do blocks have many short rows, and many elements?
   bool is_tall() const;
 };
 

@@ -27,20 +27,27 @@ bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
 }
 
 // Are blocks tiles that kernels take?
-bool are_tiles(const GridLeaf &leaf) {
+bool are_tiles(const RectThresholds &how, const GridLeaf &leaf) {
+  const int64_t row_bytes = leaf.run * size_of(leaf.dtype);
   const bool has_length = leaf.run == kLanes || leaf.run == 2 * kLanes || leaf.run >= kLeastInRow;
-  return leaf.has_short_rows() && has_length && leaf.numel() <= kMostInTile;
+  const bool are_ahead =
+      how.holds_tiles_ahead && leaf.past_caches && row_bytes >= kLeastInTileRowAhead;
+  const TileSize most = are_ahead ? kMostInTileAhead : kMostInTile;
+  return leaf.has_short_rows() && has_length && row_bytes <= most.row_bytes &&
+         leaf.numel() <= most.numel;
 }
 
 ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,
                            bool doubles) {
-  const auto *along = are_single_rows(leaf) ? how.rows : are_tiles(leaf) ? how.tiles : how.along;
+  const auto *along = are_single_rows(leaf)  ? how.rows
+                      : are_tiles(how, leaf) ? how.tiles
+                                             : how.along;
   const bool is_row = leaf.along || are_tiny_rows(leaf, plan);
   return (is_row ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
 
 // Do blocks lie as the kernels want them?
-bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
+bool is_suitable(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan) {
   const NestDim &inner = plan.blocks[0];
   if (!has_dense_results(plan)) return false;
   const int64_t size = size_of(leaf.dtype);
@@ -49,7 +56,9 @@ bool is_suitable(const GridLeaf &leaf, const ReducePlan &plan) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }
   if (plan.step != 1) return false;
-  if (are_tiles(leaf)) return plan.n == leaf.run && inner.step[0] == plan.n * size;
+  if (are_tiles(how, leaf)) {
+    return plan.n == leaf.run && (inner.extent == 1 || inner.step[0] == plan.n * size);
+  }
   if (plan.rows != 1) return false;
   if (are_single_rows(leaf)) return true;
   const bool is_short = plan.n >= kLanes && plan.n <= kMostAlong;
@@ -104,9 +113,9 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 
 Tiling threshold_boxes(const Grid &grid, RectThresholds *how) {
   const GridLeaf &leaf = grid.leaves[0];
-  const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(leaf)) &&
+  const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(*how, leaf)) &&
                          kernel_for(*how, leaf, leaf.reduce, false) &&
-                         is_suitable(leaf, leaf.reduce);
+                         is_suitable(*how, leaf, leaf.reduce);
   Tiling boxes =
       in_one_go ? Tiling(grid.shape, leaf.grid_x, grid.numel_per_block, grid.streamed_elements())
                 : grid.tiles();
@@ -127,7 +136,7 @@ bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, 
                          &memory);
   }
   const ReducePlan &plan = is_tile ? leaf.reduce : *own;
-  if (!is_suitable(leaf, plan) || !kernel_for(how, leaf, plan, false)) return false;
+  if (!is_suitable(how, leaf, plan) || !kernel_for(how, leaf, plan, false)) return false;
   const LocalThresholds thresholds = local_thresholds(kernels, scratch, rect, how.array);
   *alive = run(leaf, plan, rect.low, is_tile ? leaf.soon : 0, how, thresholds);
   return true;

@@ -116,13 +116,17 @@ inline constexpr int64_t kKernel = 9;
 // Blocks of one row of at least and at most so many elements are thresholded in one go: read while
 // others are written, or shortly before.
 inline constexpr int64_t kLeastInRow = 32;
-inline constexpr int64_t kMostInRow = int64_t{1} << 14;
-// Rows of tiles of up to so many bytes are too short to be streams: tile after tile, they are read
-// half as fast as with those of the tiles beside them.
-inline constexpr int64_t kMostInTileRow = 512;
-// Tiles of up to so many elements, with rows of kLanes, 2 * kLanes, or kLeastInRow elements to
-// kMostInTileRow bytes, are read while others are written.
-inline constexpr int64_t kMostInTile = int64_t{1} << 12;
+inline constexpr int64_t kMostInRow = int64_t{1} << 16;
+// Tiles of up to so many elements, with rows of kLanes, 2 * kLanes, or kLeastInRow elements to so
+// many bytes, are read while others are written.
+struct TileSize {
+  int64_t numel, row_bytes;
+};
+inline constexpr TileSize kMostInTile{int64_t{1} << 12, 512};
+// The same of tiles from memory that are read, then written, while caches hold some that were asked
+// for (Kernels::holds_tiles_ahead), and the fewest bytes of their rows. Others lose. Measured.
+inline constexpr TileSize kMostInTileAhead{int64_t{1} << 16, 2048};
+inline constexpr int64_t kLeastInTileRowAhead = 32;
 
 // Thresholding of such blocks.
 struct ThresholdArgs {
@@ -362,6 +366,7 @@ struct Kernels {
   void (*round_to_float)(double *values, int64_t n);
   // How many boxes ahead of the one that is written a coupling asks for.
   int64_t boxes_ahead;
+  bool holds_tiles_ahead;  // by shrink_tiles and drop_tiles
   void (*scale[kDtypes])(const ScaleArgs &args);
   void (*scale_by_floats[kDtypes])(const ScaleArgs &args);  // all but f64
   void (*mask[kDtypes])(const ScaleArgs &args);

@@ -23,39 +23,43 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Tiles whose rows have kLength elements, or for 0 any number from kLongStep on.
-template <int64_t kLength, class T, class Op>
+// Are tiles read and written one turn after the other, and asked for some turns before? Where the
+// second level of cache holds more rows, those from memory are: up to half the time (measured, Zen
+// 4).
+template <class T>
+HWY_INLINE bool GoTurnByTurn(const ThresholdArgs &args) {
+  return args.blocks.from_memory && HoldsRowsAhead() &&
+         args.blocks.n * static_cast<int64_t>(sizeof(T)) >= kLeastInTileRowAhead;
+}
+
+// Tiles whose rows have kLength elements, or for 0 any number from kLongStep on; kTurn of them are
+// read before they are written.
+template <int64_t kLength, int64_t kTurn, class T, class Op>
 class TilesInTurn {
  public:
-  // So many tiles are read while others are written: rows of them are pieces of up to 128 elements,
-  // which was measured. Of 16 bits those are short: two registers of tiles are no more to read than
-  // one of floats.
-  static constexpr int64_t kMost = sizeof(T) < sizeof(float) ? 2 * kN : kN;
-  static constexpr int64_t kTurn = kLength == 0 ? kMost / kN : HWY_MIN(kMost, 128 / kLength);
-
   TilesInTurn(const ThresholdArgs &args, const Op &op)
       : row_(args.blocks.row),
         rows_(args.blocks.rows),
         n_(args.blocks.n),
         in_steps_(n_ % kLongStep == 0 ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
+        goes_turn_by_turn_(GoTurnByTurn<T>(args)),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
-        is_one_by_one_(args.blocks.from_memory && HoldsRowsAhead() && rows_ >= kLeastRows &&
-                       n() * static_cast<int64_t>(sizeof(T)) >= kLeastBytes),
+        turns_ahead_(TurnsAhead(turn_ * rows_)),
         to_y_(args.to_y),
         tail_(args.blocks.n),
         op_(op) {}
 
-  // `turns` >= 1 times kTurn tiles, from which it is `next` bytes to the row of tiles that follows,
+  // `turns` >= 1 turns of tiles, from which it is `next` bytes to the row of tiles that follows,
   // or 0 if none is known; returns how many tiles stay.
   template <class L>
   HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns,
                               int64_t next) const {
-    return is_one_by_one_ ? RunOneByOne(x, threshold, turns, next)
-                          : RunInterleaved(x, threshold, turns);
+    return goes_turn_by_turn_ ? RunTurnByTurn(x, threshold, turns, next)
+                              : RunInterleaved(x, threshold, turns);
   }
 
-  // The last tiles, fewer than kTurn.
+  // The last tiles, fewer than a turn's.
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *x, const L *threshold, int64_t count) const {
     Tiles tiles[kGroups];
@@ -69,13 +73,10 @@ class TilesInTurn {
   // far, but took up to a fifth longer: of rows a power of two apart caches hold few, and what is
   // asked for too early drives out what is being worked on.
   static constexpr int64_t kBytesAhead = 3072;  // measured
-  // Where the second level of cache holds more rows, tiles from memory are read and written one
-  // turn after the other, and asked for so many turns before: up to half the time (measured, Zen
-  // 4). It takes some rows of whole lines; conversions of 16-bit numbers are slower so, unless rows
-  // are longer.
-  static constexpr int64_t kTurnsAhead = 2;
-  static constexpr int64_t kLeastRows = 16;
-  static constexpr int64_t kLeastBytes = sizeof(T) < sizeof(float) ? 128 : 64;
+  // Turn by turn, tiles are asked for so many bytes before, in the order of reading, or two turns if
+  // that is more, or one if two are so much that they and others leave the cache. Measured.
+  static constexpr int64_t kBytesInLaterTurns = int64_t{1} << 14;
+  static constexpr int64_t kMostInLaterTurns = int64_t{1} << 18;
   // So many rows before it is read, a row is asked for into the first level, too: hard thresholds
   // of floats and doubles take 5 to 10 % less, others as long (measured, Zen 4).
   static constexpr int64_t kRowsNear = 3;
@@ -111,11 +112,11 @@ class TilesInTurn {
   }
 
   template <class L>
-  HWY_INLINE int64_t RunOneByOne(const std::byte *x, const L *threshold, int64_t turns,
-                                 int64_t next) const {
+  HWY_INLINE int64_t RunTurnByTurn(const std::byte *x, const L *threshold, int64_t turns,
+                                   int64_t next) const {
     int64_t kept = 0;
     for (int64_t t = 0; t < turns; ++t, x += turn_, threshold += kTurn) {
-      const int64_t ahead = TurnsAhead(t, turns, next);
+      const int64_t ahead = BytesAhead(t, turns, next);
       Lanes<Sum> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         if (ahead != 0 && IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
@@ -132,12 +133,16 @@ class TilesInTurn {
     return kept;
   }
 
+  // Of turns of so many bytes.
+  static HWY_INLINE int64_t TurnsAhead(int64_t bytes) {
+    return 2 * bytes <= kMostInLaterTurns ? HWY_MAX(kBytesInLaterTurns / bytes, 2) : 1;
+  }
   // Bytes from turn t to the one that is asked for; 0 if none is known.
-  HWY_INLINE int64_t TurnsAhead(int64_t t, int64_t turns, int64_t next) const {
-    const int64_t soon = t + kTurnsAhead;
-    if (soon < turns) return kTurnsAhead * turn_;
+  HWY_INLINE int64_t BytesAhead(int64_t t, int64_t turns, int64_t next) const {
+    const int64_t soon = t + turns_ahead_;
+    if (soon < turns) return turns_ahead_ * turn_;
     const bool is_known = next != 0 && soon - turns < turns;
-    return is_known ? next + (kTurnsAhead - turns) * turn_ : 0;
+    return is_known ? next + (turns_ahead_ - turns) * turn_ : 0;
   }
   // Is row r of those asked for while a turn is read, not while it is written? If all were asked
   // for at once, memory would be idle for the rest. Measured.
@@ -236,20 +241,21 @@ class TilesInTurn {
   int64_t rows_;
   int64_t n_;
   int64_t in_steps_;  // elements of a row that are written in steps
-  int64_t turn_;      // bytes of a row of kTurn tiles
+  bool goes_turn_by_turn_;
+  int64_t turn_;  // bytes of a row of the tiles of a turn
   int64_t rows_ahead_;
-  bool is_one_by_one_;
+  int64_t turns_ahead_;
   int64_t to_y_;
   Tail<Sum> tail_;
   const Op op_;
 };
 
-template <int64_t kLength, class T, class L, class Op>
-HWY_NOINLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
-  const TilesInTurn<kLength, T, Op> tiles(args, op);
+template <int64_t kLength, int64_t kTurn, class T, class L, class Op>
+HWY_NOINLINE int64_t ThresholdTurns(const ThresholdArgs &args, const Op &op) {
+  const TilesInTurn<kLength, kTurn, T, Op> tiles(args, op);
   const ReduceArgs &blocks = args.blocks;
-  const int64_t turns = blocks.inner.count / tiles.kTurn;
-  const int64_t in_turns = turns * tiles.kTurn;
+  const int64_t turns = blocks.inner.count / kTurn;
+  const int64_t in_turns = turns * kTurn;
   const int64_t rest = blocks.inner.count - in_turns;
   int64_t kept = 0;
   for (int64_t o = 0; o < blocks.outer.count; ++o) {
@@ -264,11 +270,36 @@ HWY_NOINLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
   return kept;
 }
 
+// How many tiles a turn has: rows of them are pieces of up to 128 elements, which was measured. Of
+// 16 bits those are short: two registers of tiles are no more to read than one of floats.
+template <class T>
+inline constexpr int64_t kMostTiles = sizeof(T) < sizeof(float) ? 2 * kN : kN;
+template <int64_t kLength, class T>
+inline constexpr int64_t kTilesOf = kLength == 0 ? kMostTiles<T> / kN
+                                                 : HWY_MIN(kMostTiles<T>, 128 / kLength);
+// Of small ones that are read and written turn after turn, up to so many bytes: what is done once a
+// turn takes as long as the rest of it.
+inline constexpr int64_t kSmallTurn = 4096;
+
+template <int64_t kLength, class T, class L, class Op>
+HWY_INLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
+  constexpr int64_t kTurn = kTilesOf<kLength, T>;
+  if constexpr (kHasLargeRegisters) {
+    constexpr int64_t kMore = kLength == 0 ? 4 * kTurn : 2 * kTurn;
+    const int64_t bytes = args.blocks.rows * args.blocks.n * static_cast<int64_t>(sizeof(T));
+    if (kMore * bytes <= kSmallTurn && GoTurnByTurn<T>(args)) {
+      return ThresholdTurns<kLength, kMore, T, L>(args, op);
+    }
+  }
+  return ThresholdTurns<kLength, kTurn, T, L>(args, op);
+}
+
 template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdTiles(const ThresholdArgs &args, const Op &op) {
-  if (args.blocks.n == kLanes) return ThresholdTilesOf<kLanes, T, L>(args, op);
-  if (args.blocks.n == 2 * kLanes) return ThresholdTilesOf<2 * kLanes, T, L>(args, op);
-  if (args.blocks.n == kLongStep) return ThresholdTilesOf<kLongStep, T, L>(args, op);
+  const int64_t n = args.blocks.n;
+  if (n == kLanes) return ThresholdTilesOf<kLanes, T, L>(args, op);
+  if (n == 2 * kLanes) return ThresholdTilesOf<2 * kLanes, T, L>(args, op);
+  if (n == kLongStep) return ThresholdTilesOf<kLongStep, T, L>(args, op);
   return ThresholdTilesOf<0, T, L>(args, op);
 }
 
@@ -290,6 +321,7 @@ void FillDropTiles(DtypeIndex dtype, Kernels *table) {
 }
 
 void FillThresholdTiles(Kernels *table) {
+  table->holds_tiles_ahead = HoldsRowsAhead();
   if constexpr (kN >= 4) {
     table->shrink_tiles[kF32][0] = ShrinkTiles<float, float>;
     table->shrink_tiles[kF32][1] = ShrinkTiles<float, double>;
