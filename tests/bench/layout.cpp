@@ -36,6 +36,16 @@ Layout large_tiles(int64_t numel) {
   return matrix(numel, 64, 64);
 }
 
+Layout short_rows(int64_t numel) {
+  return matrix(numel, 1, 16);
+}
+
+// Of rows that are neither short nor streams.
+Layout wide_tiles(int64_t numel) {
+  require(numel >= kWide * kNarrow, "tiles of rows of 256");
+  return matrix(numel, 32, 256);
+}
+
 Layout columns(int64_t numel) {
   require(numel >= kWide, "a column of 4096");
   return {{kWide, numel / kWide}, {}, {kWide, 1}};
@@ -102,6 +112,8 @@ const std::vector<LayoutFamily> &layout_families() {
 
 const std::vector<LayoutFamily> &further_families() {
   static const std::vector<LayoutFamily> all = {
+      {"rows 1x16", BlockKind::kInCache, short_rows},
+      {"tiles 32x256", BlockKind::kInCache, wide_tiles},
       {"conv filter shapes", BlockKind::kBeyondCache, conv_filter_shapes},
       {"elements column-major", BlockKind::kElement, elements_column_major},
   };

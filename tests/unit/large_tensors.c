@@ -7,15 +7,17 @@
 #include "support.h"
 
 /* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16; those of 4489
- * end anywhere in a cache line. */
+ * end anywhere in a cache line. Tiles are small and large, of few and many rows, and too large to
+ * be read while others are written. */
 enum { kNumel = 4096 * 2112 };
 typedef struct {
   int64_t columns; /* of the tensor */
   int64_t tile[2]; /* rows, columns */
 } layout;
-static const layout kLayouts[] = {{2112, {16, 16}},  {2112, {64, 64}}, {2112, {32, 32}},
-                                  {2112, {8, 8}},    {2112, {64, 16}}, {2112, {1024, 1}},
-                                  {4096, {1, 4096}}, {4489, {1, 4489}}};
+static const layout kLayouts[] = {
+    {2112, {16, 16}},  {2112, {64, 64}},  {2112, {32, 32}},  {2112, {8, 8}},    {2112, {64, 16}},
+    {2112, {1024, 1}}, {4096, {1, 4096}}, {4489, {1, 4489}}, {2112, {1, 16}},   {2112, {4, 64}},
+    {2112, {256, 64}}, {4096, {2, 128}},  {4096, {8, 512}},  {4096, {32, 512}}, {4096, {16, 1024}}};
 
 typedef struct {
   int32_t dtype;
