@@ -26,6 +26,15 @@ bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
   return !leaf.along && plan.n > 1 && plan.n == plan.rows;
 }
 
+// Do the rows of one of a block's neighbours begin where its own end?
+bool has_neighbour_beside(const GridLeaf &leaf) {
+  const int64_t row_bytes = leaf.run * size_of(leaf.dtype);
+  for (int d = 0; d < leaf.grid_x.size(); ++d) {
+    if (leaf.grid_x[d] == row_bytes) return true;
+  }
+  return false;
+}
+
 // Are blocks tiles that kernels take?
 bool are_tiles(const RectThresholds &how, const GridLeaf &leaf) {
   const int64_t row_bytes = leaf.run * size_of(leaf.dtype);
@@ -33,8 +42,8 @@ bool are_tiles(const RectThresholds &how, const GridLeaf &leaf) {
   const bool are_ahead =
       how.holds_tiles_ahead && leaf.past_caches && row_bytes >= kLeastInTileRowAhead;
   const TileSize most = are_ahead ? kMostInTileAhead : kMostInTile;
-  return leaf.has_short_rows() && has_length && row_bytes <= most.row_bytes &&
-         leaf.numel() <= most.numel;
+  return leaf.has_short_rows() && has_length && has_neighbour_beside(leaf) &&
+         row_bytes <= most.row_bytes && leaf.numel() <= most.numel;
 }
 
 ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,
