@@ -115,8 +115,10 @@ bool is_gapless(const GridLeaf &leaf, const Extents &box) {
 bool is_small(const GridLeaf &leaf) {
   const bool in_same_places = leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
   const int64_t numel = leaf.numel();
-  const bool is_row = leaf.along && leaf.run == numel && numel <= kMostAlong;
-  return in_same_places && (is_row || numel <= kMostRowsAcross);
+  const bool is_row = leaf.run == numel && numel <= kMostAlong;
+  const bool has_tiny_rows = (leaf.run == 2 || leaf.run == 4) && numel <= leaf.run * kMostTinyRows;
+  const bool is_column = leaf.run == 1 && numel <= kMostRowsAcross;
+  return in_same_places && (is_row || has_tiny_rows || is_column);
 }
 
 // Are elements of a tile visited once? Leaves of a coupling lie in different orders, and larger

@@ -50,7 +50,7 @@ void plan_rows(const GridLeaf &leaf, const Rect &part, Memory *memory, ReducePla
 int64_t elements_together(const GridLeaf &leaf, const ReducePlan &plan) {
   const int64_t size = size_of(leaf.dtype);
   const int64_t n = plan.blocks[0].step[0] / size;
-  if ((n != 2 && n != 4) || plan.rows % n != 0) return 1;
+  if (n < 2 || n >= kLanes || plan.rows % n != 0) return 1;
   for (int64_t r = 0; r < plan.rows; ++r) {
     if (plan.row[r] != plan.row[r / n * n] + r % n * size) return 1;
   }

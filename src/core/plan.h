@@ -30,7 +30,7 @@ struct ReducePlan {
   // The blocks: operand 0 in memory (bytes), operand 1 in a local array (entries).
   Nest blocks;
   // The rows of a block: contiguous runs of n elements where sums run along them; else single
-  // elements, n of which lie together, followed by those of the next block (1, 2 or 4).
+  // elements, n of which lie together, followed by those of the next block (fewer than kLanes).
   const int64_t *row = nullptr;  // bytes from the block's origin
   int64_t rows = 0;
   int64_t n = 1, step = 1;  // of a run, in elements

@@ -21,9 +21,12 @@ bool are_single_rows(const GridLeaf &leaf) {
   return leaf.along && leaf.run == leaf.numel() && leaf.run >= kLeastInRow;
 }
 
-// Are blocks rows of 2 or 4 elements, one after the other? Their sums run across them.
-bool are_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
-  return !leaf.along && plan.n > 1 && plan.n == plan.rows;
+// Do blocks have one row of fewer than kLanes elements, or a few of 2 or 4? Their sums run across
+// them.
+bool have_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
+  if (leaf.along || plan.n == 1) return false;
+  const int64_t most = plan.n == 2 || plan.n == 4 ? kMostTinyRows : 1;
+  return plan.rows <= plan.n * most;
 }
 
 // Do the rows of one of a block's neighbours begin where its own end?
@@ -51,7 +54,7 @@ ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, cons
   const auto *along = are_single_rows(leaf)  ? how.rows
                       : are_tiles(how, leaf) ? how.tiles
                                              : how.along;
-  const bool is_row = leaf.along || are_tiny_rows(leaf, plan);
+  const bool is_row = leaf.along || have_tiny_rows(leaf, plan);
   return (is_row ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
 
@@ -60,7 +63,7 @@ bool is_suitable(const RectThresholds &how, const GridLeaf &leaf, const ReducePl
   const NestDim &inner = plan.blocks[0];
   if (!has_dense_results(plan)) return false;
   const int64_t size = size_of(leaf.dtype);
-  if (are_tiny_rows(leaf, plan)) return inner.extent >= kLanes;
+  if (have_tiny_rows(leaf, plan)) return inner.extent >= kLanes;
   if (!leaf.along) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }

@@ -67,8 +67,8 @@ struct ReduceArgs {
   const std::byte *x;  // where the first block begins
   const int64_t *row;  // bytes from there to each row of the block, in the order of the sum
   int64_t rows;
-  // Along: elements of a row, and from one to the next. Across: rows are elements, n of which (1, 2
-  // or 4) lie together, followed by those of the next block.
+  // Along: elements of a row, and from one to the next. Across: rows are elements, n of which (fewer
+  // than kLanes) lie together, followed by those of the next block.
   int64_t n, step;
   BlockRow inner;  // out is 1
   BlockRow outer;
@@ -107,10 +107,11 @@ struct ScaleArgs {
 };
 
 // Small blocks are thresholded while they are near: across rows those of up to so many elements, a
-// multiple of kLanes of them side by side; along rows those of 2, 4, or kLanes and up to so many
-// elements, at least kLanes of them one after the other.
-inline constexpr int64_t kMostRowsAcross = 4;
+// multiple of kLanes of them side by side; along rows those of up to so many elements, or of up to
+// so many rows of 2 or 4, at least kLanes of them one after the other.
+inline constexpr int64_t kMostRowsAcross = 8;
 inline constexpr int64_t kMostAlong = 31;
+inline constexpr int64_t kMostTinyRows = 8;
 // 3x3 kernels of convolutions are so common that loops for just so many elements pay.
 inline constexpr int64_t kKernel = 9;
 // Blocks of one row of at least and at most so many elements are thresholded in one go: read while

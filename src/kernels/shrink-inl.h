@@ -114,16 +114,18 @@ struct Hard {
 
   static HWY_INLINE V Measure(V squares) { return squares; }
 
+  static constexpr int64_t kMostSquares = 4 * kMostTinyRows;
+
   // Squares tell on which side of its threshold a norm is, without a root, unless it is close: then
-  // exact() is asked for their sums as doubles. `sum` are sums as floats, of up to kMostAlong squares
-  // that are floats, or of any that are doubles. All roundings together, one for each float and eight
+  // exact() is asked for their sums as doubles. `sum` are sums as floats, of up to kMostSquares that
+  // are floats, or of any that are doubles. All roundings together, one for each float and eight
   // others, are less than kClose, as long as sums are well inside the range of floats, between kLeast
   // and kMost.
   template <class L, class Exact>
   static HWY_INLINE Kept Judge(VF sum, const L *threshold, const Exact &exact) {
     const DF df;
     constexpr float kClose = 0x1p-18F;
-    static_assert((kMostAlong + 8) * 0x1p-24F < kClose);
+    static_assert((kMostSquares + 8) * 0x1p-24F < kClose);
     constexpr float kLeast = 0x1p-100F;
     constexpr float kMost = 0x1p120F;
     const VF t = hn::Max(AsFloats(threshold), hn::Zero(df));  // below 0, all stay

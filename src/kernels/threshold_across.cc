@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/ask_near-inl.h"
 #include "kernels/convert-inl.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow-inl.h"
@@ -20,16 +21,18 @@ HWY_BEFORE_NAMESPACE();
 namespace spk {
 namespace HWY_NAMESPACE {
 
-// Groups of kLanes blocks of kRows elements.
+// Groups of kLanes blocks of kRows elements, or if that is 0 of up to kMostRowsAcross.
 template <int64_t kRows, class T, class Op>
 class BlocksAcross {
  public:
   BlocksAcross(const ThresholdArgs &args, const Op &op)
       : op_(op),
+        rows_(args.blocks.rows),
         to_y_(args.to_y),
         ahead_(stages_of(args.blocks.soon)),
+        asks_in_rows_(kRows == 0 && args.blocks.from_memory && HoldsRowsAhead()),
         thresholds_ahead_(stages_in_stream()) {
-    std::copy_n(args.blocks.row, kRows, row_);
+    std::copy_n(args.blocks.row, rows(), row_);
   }
 
   // `count` >= 1 groups, steps apart; returns how many blocks stay.
@@ -71,18 +74,25 @@ class BlocksAcross {
   // Norms, or for hard thresholds sums of squares that floats will do for.
   using Measure = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
 
+  HWY_INLINE int64_t rows() const { return kRows > 0 ? kRows : rows_; }
+
+  HWY_INLINE void AskForGroup(const std::byte *x) const {
+    for (int64_t r = 0; r < rows(); ++r) {
+      asks_in_rows_ ? AskFarInRow(Row(x, r), kLanes) : ask_ahead(Row(x, r), kLanes, ahead_);
+    }
+  }
   HWY_INLINE void MeasureGroup(const std::byte *x, Measure *measures) const {
-    for (int64_t r = 0; r < kRows; ++r) ask_ahead(Row(x, r), kLanes, ahead_);
+    AskForGroup(x);
     for (int64_t k = 0; k < kRegisters; ++k) measures[k] = MeasureBlocks(op_, x + k * kRegister);
   }
   HWY_INLINE V MeasureBlocks(const Soft &, const std::byte *x) const {
     // What is done for products of Bf16 takes so long that dividers are not waited for.
-    constexpr bool kSparesDivider = kRows <= 2 && !std::is_same_v<T, Bf16>;
+    constexpr bool kSparesDivider = kRows > 0 && kRows <= 2 && !std::is_same_v<T, Bf16>;
     return kSparesDivider ? Soft::MeasureFew(Squares(x)) : Soft::Measure(Squares(x));
   }
   HWY_INLINE VF MeasureBlocks(const Hard &, const std::byte *x) const {
     VF squares = hn::Zero(DF());
-    for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t r = 0; r < rows(); ++r) {
       const VF w = LoadFloats(DF(), Row(x, r));
       squares = hn::MulAdd(w, w, squares);
     }
@@ -90,7 +100,7 @@ class BlocksAcross {
   }
   HWY_INLINE V Squares(const std::byte *x) const {
     V squares = hn::Zero(D());
-    for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t r = 0; r < rows(); ++r) {
       const V w = Load(Row(x, r));
       squares = hn::MulAdd(w, w, squares);  // exact products: fused or not, the same sum
     }
@@ -140,7 +150,7 @@ class BlocksAcross {
       kept += static_cast<int64_t>(hn::CountTrue(D(), alive));
     }
     const VN factors = LoadAsFloats(factor);
-    for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t r = 0; r < rows(); ++r) {
       const VN product = ProductInFloats(Row(x, r), factors);
       if (HWY_LIKELY((Narrow<T>::StoreTold(product, To(x, r))))) continue;
       for (int64_t k = 0; k < kNarrow; k += kN) {
@@ -157,7 +167,7 @@ class BlocksAcross {
     if (HWY_UNLIKELY(!soft.AreUsual(norm))) return ShrinkUnusualBlocks(*this, x, norm, limit);
     const M alive = soft.Alive(norm, limit);
     const V factor = soft.Factor(norm, limit);
-    for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t r = 0; r < rows(); ++r) {
       Store(hn::IfThenElseZero(alive, hn::Mul(Load(Row(x, r)), factor)), To(x, r));
     }
     return static_cast<int64_t>(hn::CountTrue(D(), alive));
@@ -166,7 +176,7 @@ class BlocksAcross {
   HWY_INLINE int64_t Write(const Hard &, const std::byte *x, VF squares, const L *threshold) const {
     const auto exact = [&]() HWY_ATTR { return Squares(x); };
     const Hard::Kept blocks = Hard::Judge(squares, threshold, exact);
-    for (int64_t r = 0; r < kRows; ++r) StoreKept(Row(x, r), blocks.words, To(x, r));
+    for (int64_t r = 0; r < rows(); ++r) StoreKept(Row(x, r), blocks.words, To(x, r));
     return blocks.count;
   }
 
@@ -174,7 +184,9 @@ class BlocksAcross {
   static HWY_NOINLINE int64_t ShrinkUnusualBlocks(const BlocksAcross blocks, const std::byte *x,
                                                   V norm, V limit) {
     const V factor = ShrinkFactor(norm, limit, blocks.op_.eps);
-    for (int64_t r = 0; r < kRows; ++r) StoreShrunk(blocks.Row(x, r), factor, blocks.To(x, r));
+    for (int64_t r = 0; r < blocks.rows(); ++r) {
+      StoreShrunk(blocks.Row(x, r), factor, blocks.To(x, r));
+    }
     return CountAlive(factor);
   }
 
@@ -186,9 +198,11 @@ class BlocksAcross {
   }
 
   const Op op_;
-  int64_t row_[kRows];
+  int64_t row_[kRows > 0 ? kRows : kMostRowsAcross];
+  int64_t rows_;
   int64_t to_y_;
   Stages ahead_;
+  bool asks_in_rows_;
   Stages thresholds_ahead_;
 };
 
@@ -216,7 +230,6 @@ HWY_NOINLINE int64_t ThresholdRows(const ThresholdArgs &args, const Op &op) {
 
 template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdAcross(const ThresholdArgs &args, const Op &op) {
-  static_assert(kMostRowsAcross == 4);
   switch (args.blocks.rows) {
     case 1:
       return ThresholdRows<1, T, L>(args, op);
@@ -224,8 +237,10 @@ HWY_INLINE int64_t ThresholdAcross(const ThresholdArgs &args, const Op &op) {
       return ThresholdRows<2, T, L>(args, op);
     case 3:
       return ThresholdRows<3, T, L>(args, op);
-    default:
+    case 4:
       return ThresholdRows<4, T, L>(args, op);
+    default:
+      return ThresholdRows<0, T, L>(args, op);
   }
 }
 

@@ -1,5 +1,5 @@
-// Thresholding of blocks of one short row each that follow each other, such as 3x3 kernels: judged
-// kN at a time, and written before they leave the first cache.
+// Thresholding of blocks of one short row each that follow each other, such as 3x3 kernels, and of
+// several tiny rows: judged kN at a time, and written before they leave the first cache.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/threshold_along.cc"
 #include <hwy/foreach_target.h>
@@ -49,21 +49,37 @@ struct VerdictOf<Hard> {
   }
 };
 
+// Such rows are added up one element after the other, a block a lane.
+constexpr bool IsTiny(int64_t length) {
+  return length == 2 || length == 4;
+}
+// So are those of 3, 5, 6 or 7 elements.
+inline constexpr int64_t kFew = 0;
+
 // Any number of elements that fill kLanes so many times, and some more.
 constexpr int64_t AnyThatFill(int64_t times) {
   return -times;
 }
 
-// Rows of kLength elements, or of AnyThatFill(times).
-template <int64_t kLength, class T, class Op>
+// Blocks of one row of kLength elements, which may be kFew or AnyThatFill(times); or, if they have
+// kSeveralRows, of several of so few that IsTiny().
+template <int64_t kLength, bool kSeveralRows, class T, class Op>
 class BlocksAlong {
  public:
   BlocksAlong(const ThresholdArgs &args, const Op &op)
       : n_(args.blocks.n),
+        rows_(args.blocks.rows / args.blocks.n),
         to_y_(args.to_y),
         ahead_(AheadOf(args.blocks.soon)),
+        asks_in_rows_(args.blocks.from_memory && HoldsRowsAhead()),
         tail_(args.blocks.n),
         op_(op) {
+    static_assert(IsTiny(kLength) || !kSeveralRows);
+    // Elements of tiny rows are rows of their own.
+    for (int64_t r = 0; kSeveralRows && r < rows_; ++r) {
+      row_[r] =
+          (args.blocks.row[r * kLength] - args.blocks.row[0]) / static_cast<int64_t>(sizeof(T));
+    }
     SetPicks(DV(), n(), n(), pick_);
     if constexpr (kInFloats) SetPicks(DN(), n(), n() / 2, pairs_);
   }
@@ -93,19 +109,15 @@ class BlocksAlong {
     return kept;
   }
 
-  // The last blocks, fewer than kN: with others, which are 0 and go, in a buffer.
+  // The last blocks, up to kN: with others, which are 0 and go, in a buffer.
   template <class L>
   HWY_INLINE int64_t RunRest(const std::byte *first, const L *threshold, int64_t blocks) const {
     const T *x = reinterpret_cast<const T *>(first);
-    HWY_ALIGN T elements[kN * kMostAlong] = {};
-    HWY_ALIGN L limits[kN];
-    std::copy_n(x, blocks * n(), elements);
-    std::fill_n(limits, kN, L{1});
-    std::copy_n(threshold, blocks, limits);
-    int64_t kept = 0;
-    Write(elements, Judge(elements, SumOf(op_, elements), limits, &kept), elements);
-    std::copy_n(elements, blocks * n(), To(x));
-    return kept;
+    if constexpr (kSeveralRows) {
+      return RunGathered(OfGathered(), x, threshold, blocks);
+    } else {
+      return RunGathered(*this, x, threshold, blocks);
+    }
   }
 
  private:
@@ -113,8 +125,9 @@ class BlocksAlong {
   using DV = typename Verdict::DV;
   using Picks = decltype(hn::SetTableIndices(
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
-  static constexpr bool kIsTiny = kLength == 2 || kLength == 4;
-  static constexpr bool kAnyLength = kLength < 0;
+  static constexpr bool kAnyLength = kLength <= 0;
+  static constexpr int64_t kLongestRow = kAnyLength ? kMostAlong : kLength;
+  static constexpr int64_t kMostRows = kSeveralRows ? kMostTinyRows : 1;
   // Elements of a row that fill kLanes; the others are its tail.
   static constexpr int64_t kFilling = kAnyLength ? -kLength * kLanes : kLength / kLanes * kLanes;
   static constexpr bool kInFloats = std::is_same_v<Op, Soft> && Narrow<T>::kInFloats;
@@ -139,33 +152,77 @@ class BlocksAlong {
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
   HWY_INLINE int64_t Group() const { return kN * n(); }
+  HWY_INLINE int64_t rows() const { return kSeveralRows ? rows_ : 1; }
+  // Row r of the blocks at p, of T or const T.
+  template <class P>
+  HWY_INLINE P *Row(P *p, int64_t r) const {
+    return kSeveralRows ? p + row_[r] : p;
+  }
+
+  // The same, of blocks whose rows of kN follow each other.
+  BlocksAlong OfGathered() const {
+    BlocksAlong gathered = *this;
+    for (int64_t r = 0; r < rows(); ++r) gathered.row_[r] = r * Group();
+    return gathered;
+  }
+  template <class L>
+  HWY_INLINE int64_t RunGathered(const BlocksAlong &gathered, const T *x, const L *threshold,
+                                 int64_t blocks) const {
+    HWY_ALIGN T elements[kN * kLongestRow * kMostRows] = {};
+    HWY_ALIGN L limits[kN];
+    const int64_t in_row = blocks * n();
+    std::fill_n(limits, kN, L{1});
+    std::copy_n(threshold, blocks, limits);
+    for (int64_t r = 0; r < rows(); ++r) {
+      std::copy_n(Row(x, r), in_row, gathered.Row(elements, r));
+    }
+    int64_t kept = 0;
+    const Sum sum = gathered.SumOf(op_, elements);
+    gathered.Write(elements, gathered.Judge(elements, sum, limits, &kept), elements);
+    for (int64_t r = 0; r < rows(); ++r) {
+      std::copy_n(gathered.Row(elements, r), in_row, Row(To(x), r));
+    }
+    return kept;
+  }
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
-    ask_ahead(x, Group(), ahead_);
+    if constexpr (kSeveralRows) {
+      for (int64_t r = 0; asks_in_rows_ && r < rows(); ++r) AskFarInRow(Row(x, r), Group());
+    } else {
+      ask_ahead(x, Group(), ahead_);
+    }
     return SumOf(op_, x);
   }
   HWY_INLINE V SumOf(const Soft &, const T *x) const { return Squares(x); }
   HWY_INLINE VF SumOf(const Hard &, const T *x) const {
-    if constexpr (kLength == kLanes || kLength == kKernel) {
+    if constexpr (IsTiny(kLength)) {
+      return SquaresOfElements<VF>(x);
+    } else if constexpr (kLength == kFew) {
+      return SquaresOfFew<VF>(x, n());
+    } else if constexpr (kLength == kLanes || kLength == kKernel) {
       return SquaresOfTurned<kLength>(x);
     } else {
       return ToFloat(Squares(x));
     }
   }
   HWY_INLINE V Squares(const T *x) const {
-    if constexpr (kIsTiny) {
-      return SquaresOfElements(x);
+    if constexpr (IsTiny(kLength)) {
+      return SquaresOfElements<V>(x);
+    } else if constexpr (kLength == kFew) {
+      return SquaresOfFew<V>(x, n());
     } else {
       return SquaresInLanes(x);
     }
   }
-  // Tiny blocks are summed one element after the other.
-  HWY_INLINE V SquaresOfElements(const T *x) const {
-    V element[kLength];
-    LoadTiny<kLength>(x, element);
-    V squares = hn::Zero(D());
-    // Exact products: fused or not, the same sum.
-    for (int64_t k = 0; k < kLength; ++k) squares = hn::MulAdd(element[k], element[k], squares);
+  template <class VT>
+  HWY_INLINE VT SquaresOfElements(const T *x) const {
+    VT squares = hn::Zero(hn::DFromV<VT>());
+    for (int64_t r = 0; r < rows(); ++r) {
+      VT element[kLength];
+      LoadTiny<kLength>(Row(x, r), element);
+      // Products of doubles are exact: fused or not, the same sum.
+      for (int64_t k = 0; k < kLength; ++k) squares = hn::MulAdd(element[k], element[k], squares);
+    }
     return squares;
   }
   HWY_INLINE V SquaresInLanes(const T *x) const {
@@ -180,7 +237,8 @@ class BlocksAlong {
 
   template <class L>
   HWY_INLINE Judged Judge(const T *, V squares, const L *threshold, int64_t *kept) const {
-    const V norm = kLength == 2 ? op_.MeasureFew(squares) : op_.Measure(squares);
+    constexpr bool kIsPair = kLength == 2 && !kSeveralRows;
+    const V norm = kIsPair ? op_.MeasureFew(squares) : op_.Measure(squares);
     return JudgeNorm(op_, norm, threshold, kept);
   }
   template <class L>
@@ -208,6 +266,9 @@ class BlocksAlong {
   }
 
   HWY_INLINE void Write(const T *x, const Judged &judged, T *y) const {
+    for (int64_t r = 0; r < rows(); ++r) WriteRow(Row(x, r), judged, Row(y, r));
+  }
+  HWY_INLINE void WriteRow(const T *x, const Judged &judged, T *y) const {
     if constexpr (std::is_same_v<Op, Soft>) {
       if (HWY_UNLIKELY(!judged.is_usual)) return WriteUnusual(x, judged.verdict, pick_, n(), y);
     }
@@ -263,26 +324,42 @@ class BlocksAlong {
     }
   }
 
-  Picks pick_[kMostAlong];
-  PairPicks pairs_[kInFloats ? kMostAlong / 2 : 1];
+  Picks pick_[kLongestRow];
+  PairPicks pairs_[kInFloats ? kLongestRow / 2 : 1];
+  int64_t row_[kMostRows];  // elements from the first to each
   int64_t n_;
+  int64_t rows_;
   int64_t to_y_;
   Stages ahead_;
+  bool asks_in_rows_;
   Tail<SumSquares> tail_;
   const Op op_;
 };
 
+template <int64_t kLength, bool kSeveralRows, class T, class L, class Op>
+HWY_NOINLINE int64_t ThresholdBlocksOf(const ThresholdArgs &args, const Op &op) {
+  const BlocksAlong<kLength, kSeveralRows, T, Op> along(args, op);
+  // Of rows of 3, the last group is not followed by what is read beyond it.
+  const int64_t unread = kLength == kFew && args.blocks.n == 3 ? 1 : 0;
+  return ThresholdBlockRows<L>(args, (args.blocks.inner.count - unread) / kN, along);
+}
+
 template <int64_t kLength, class T, class L, class Op>
-HWY_NOINLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
-  const BlocksAlong<kLength, T, Op> along(args, op);
-  return ThresholdBlockRows<L>(args, args.blocks.inner.count / kN, along);
+HWY_INLINE int64_t ThresholdRowsOf(const ThresholdArgs &args, const Op &op) {
+  return ThresholdBlocksOf<kLength, false, T, L>(args, op);
+}
+template <int64_t kLength, class T, class L, class Op>
+HWY_INLINE int64_t ThresholdTinyRows(const ThresholdArgs &args, const Op &op) {
+  if (args.blocks.rows == kLength) return ThresholdRowsOf<kLength, T, L>(args, op);
+  return ThresholdBlocksOf<kLength, true, T, L>(args, op);
 }
 
 template <class T, class L, class Op>
 HWY_INLINE int64_t ThresholdAlong(const ThresholdArgs &args, const Op &op) {
   const int64_t n = args.blocks.n;
-  if (n == 2) return ThresholdRowsOf<2, T, L>(args, op);
-  if (n == 4) return ThresholdRowsOf<4, T, L>(args, op);
+  if (n == 2) return ThresholdTinyRows<2, T, L>(args, op);
+  if (n == 4) return ThresholdTinyRows<4, T, L>(args, op);
+  if (n < kLanes) return ThresholdRowsOf<kFew, T, L>(args, op);
   if (n == kLanes) return ThresholdRowsOf<kLanes, T, L>(args, op);
   if (n == kKernel) return ThresholdRowsOf<kKernel, T, L>(args, op);
   if (n == 2 * kLanes) return ThresholdRowsOf<2 * kLanes, T, L>(args, op);
@@ -329,11 +406,12 @@ HWY_EXPORT(FillThresholdAlong);
 #if SPK_HAS_SMALL_REGISTERS
 namespace {
 
-// Rows of four do not gain (measured).
+// Of rows of fewer than kLanes, and of several, pairs alone gain (measured).
 template <class L>
 int64_t shrink_short_rows_by_either(const ThresholdArgs &args) {
-  return args.blocks.n == 4 ? N_AVX3::ShrinkAlong<float, L>(args)
-                            : N_AVX2::ShrinkAlong<float, L>(args);
+  const ReduceArgs &blocks = args.blocks;
+  const bool gains = blocks.n >= kLanes || (blocks.n == 2 && blocks.rows == 2);
+  return gains ? N_AVX2::ShrinkAlong<float, L>(args) : N_AVX3::ShrinkAlong<float, L>(args);
 }
 
 void fill_short_rows_by_either(Kernels *table) {

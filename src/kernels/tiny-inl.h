@@ -48,28 +48,21 @@ HWY_INLINE void Deinterleave(DT d, const VT *in, VT *out) {
 }
 #endif
 
-// Lane i of element[k] is element k of a row of block i. Elements are moved as floats, before they
-// are made doubles, which is less to move.
+// Lane i of element[k] is element k of a row of block i.
 template <int64_t kCount, class T>
-HWY_INLINE void LoadTiny(const T *x, V *element) {
+HWY_INLINE void LoadTiny(const T *x, VF *element) {
+  VF in[kCount];
+  for (int64_t k = 0; k < kCount; ++k) in[k] = LoadFloats(DF(), x + k * kN);
   if constexpr (kCount == 1) {
-    element[0] = Load(x);
-  } else if constexpr (std::is_same_v<T, double>) {
-    V in[kCount];
-    for (int64_t k = 0; k < kCount; ++k) in[k] = Load(x + k * kN);
-    Deinterleave<kCount>(D(), in, element);
+    element[0] = in[0];
   } else {
-    VF in[kCount];
-    VF out[kCount];
-    for (int64_t k = 0; k < kCount; ++k) in[k] = LoadFloats(DF(), x + k * kN);
-    Deinterleave<kCount>(DF(), in, out);
-    for (int64_t k = 0; k < kCount; ++k) element[k] = hn::PromoteTo(D(), out[k]);
+    Deinterleave<kCount>(DF(), in, element);
   }
 }
 
 // Pairs of words become floats where they are.
 template <int64_t kCount>
-HWY_INLINE void LoadTiny(const Bf16 *x, V *element) {
+HWY_INLINE void LoadTiny(const Bf16 *x, VF *element) {
   if constexpr (kCount == 1 || HWY_TARGET == HWY_SCALAR) {
     LoadTiny<kCount, Bf16>(x, element);
   } else {
@@ -85,12 +78,26 @@ HWY_INLINE void LoadTiny(const Bf16 *x, V *element) {
     } else {
       Deinterleave<kPairs>(du, in, pair);
     }
-    const auto as_doubles = [](VU32 bits)
-                                HWY_ATTR { return hn::PromoteTo(D(), hn::BitCast(DF(), bits)); };
     for (int64_t k = 0; k < kPairs; ++k) {
-      element[2 * k] = as_doubles(hn::ShiftLeft<16>(pair[k]));
-      element[2 * k + 1] = as_doubles(hn::And(pair[k], hn::Set(du, 0xffff0000u)));
+      element[2 * k] = hn::BitCast(DF(), hn::ShiftLeft<16>(pair[k]));
+      element[2 * k + 1] = hn::BitCast(DF(), hn::And(pair[k], hn::Set(du, 0xffff0000u)));
     }
+  }
+}
+
+// Elements are moved as floats, before they are made doubles, which is less to move.
+template <int64_t kCount, class T>
+HWY_INLINE void LoadTiny(const T *x, V *element) {
+  if constexpr (kCount == 1) {
+    element[0] = Load(x);
+  } else if constexpr (std::is_same_v<T, double>) {
+    V in[kCount];
+    for (int64_t k = 0; k < kCount; ++k) in[k] = Load(x + k * kN);
+    Deinterleave<kCount>(D(), in, element);
+  } else {
+    VF floats[kCount];
+    LoadTiny<kCount>(x, floats);
+    for (int64_t k = 0; k < kCount; ++k) element[k] = hn::PromoteTo(D(), floats[k]);
   }
 }
 

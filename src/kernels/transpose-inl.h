@@ -27,8 +27,8 @@ template <typename DT, typename T = hn::TFromD<DT>>
 HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t) {
   return hn::LoadU(d, x);
 }
-template <typename T>
-HWY_INLINE void TransposeBlocks(Vec<T> *) {}
+template <typename VT>
+HWY_INLINE void TransposeBlocks(VT *) {}
 
 #else
 
@@ -47,12 +47,12 @@ HWY_INLINE hn::Vec<DT> LoadBlocks(DT d, const T *x, int64_t step) {
 
 // Transposes, inside each block, as many registers as a block has elements: after as many rounds of
 // shuffling as an index has bits, the indices of register and element have changed places.
-template <typename T>
-HWY_INLINE void TransposeBlocks(Vec<T> *v) {
-  constexpr Tag<T> d;
-  constexpr int64_t kA = kAtom<T>;
+template <typename VT>
+HWY_INLINE void TransposeBlocks(VT *v) {
+  constexpr hn::DFromV<VT> d;
+  constexpr int64_t kA = kAtom<hn::TFromV<VT>>;
   for (int64_t round = 1; round < kA; round *= 2) {
-    Vec<T> shuffled[kA];
+    VT shuffled[kA];
     for (int64_t i = 0; i < kA / 2; ++i) {
       shuffled[2 * i] = hn::InterleaveLower(d, v[i], v[i + kA / 2]);
       shuffled[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kA / 2]);
@@ -68,7 +68,7 @@ template <typename T>
 HWY_INLINE void LoadBlocksTransposed(const T *x, int64_t n, int64_t first, Vec<T> *rows) {
   constexpr int64_t kA = kAtom<T>;
   for (int64_t i = 0; i < kA; ++i) rows[i] = LoadBlocks(Tag<T>(), x + i * n + first, kA * n);
-  TransposeBlocks<T>(rows);
+  TransposeBlocks(rows);
 }
 // The same; asks for its share of the memory ahead: processors keep only about a dozen lines on their
 // way, and to ask for all of it at once would stall.

@@ -32,7 +32,7 @@ struct WordRows {
     for (int64_t i = 0; i < kA; ++i) {
       words[i] = LoadBlocks(d, x + (row + i) * x_row + column, kA * x_row);
     }
-    TransposeBlocks<T>(words);
+    TransposeBlocks(words);
     for (int64_t i = 0; i < kA; ++i) hn::StoreU(words[i], d, y + (column + i) * y_row + row);
   }
 };

@@ -1,5 +1,5 @@
-// Sums of squares along kN rows of kLanes or kKernel elements at once, in floats: rows are turned
-// into registers of one position each, which are added up as they are.
+// Sums of squares of kN short rows at once: rows are turned into registers of one position each,
+// which are added up as they are.
 #if defined(SPK_KERNELS_TURNED_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPK_KERNELS_TURNED_ROWS_INL_H_
 #undef SPK_KERNELS_TURNED_ROWS_INL_H_
@@ -22,6 +22,8 @@ namespace HWY_NAMESPACE {
 // Rows are not picked in smaller registers (kPicks), and nothing asks for this.
 template <int64_t kLength, class T>
 VF SquaresOfTurned(const T *x);
+template <class VT, class T>
+VT SquaresOfFew(const T *x, int64_t n);
 
 #else
 
@@ -65,13 +67,53 @@ HWY_INLINE VF JoinBlocks(VTurned sums) {
   }
 }
 
-// Rows of kLength elements, one after the other.
+// Elements [first, first + kTurned) of kN rows of n elements, one position a register.
+template <class T>
+HWY_INLINE void LoadTurned(const T *x, int64_t n, int64_t first, VF *position) {
+  const hn::CappedTag<float, kTurned> some;
+  for (int64_t r = 0; r < kTurned; ++r) {
+    const T *row = x + r * n + first;
+    if constexpr (kN == kLanes) {
+      position[r] = hn::Combine(DF(), LoadFloats(some, row + kTurned * n), LoadFloats(some, row));
+    } else {
+      position[r] = LoadFloats(some, row);
+    }
+  }
+  TransposeBlocks(position);
+}
+
+HWY_INLINE void AddSquare(VF x, VF *squares) {
+  *squares = hn::MulAdd(x, x, *squares);
+}
+HWY_INLINE void AddSquare(VF x, V *squares) {
+  const V element = hn::PromoteTo(D(), x);
+  *squares = hn::MulAdd(element, element, *squares);  // exact products: fused or not, the same sum
+}
+
+// Rows of 3, 5, 6 or 7 elements, one after the other, each added up from its first to its last. Of 3,
+// an element beyond the last row is read.
+template <class VT, class T>
+HWY_INLINE VT SquaresOfFew(const T *x, int64_t n) {
+  VT squares = hn::Zero(hn::DFromV<VT>());
+  VF position[kTurned];
+  LoadTurned(x, n, 0, position);
+  for (int64_t k = 0; k < kTurned - 1; ++k) AddSquare(position[k], &squares);
+  if (n < kTurned) return squares;
+  AddSquare(position[kTurned - 1], &squares);
+  LoadTurned(x, n, n - kTurned, position);
+  for (int64_t k = 1; k < kTurned; ++k) {
+    if (k >= 2 * kTurned - n) AddSquare(position[k], &squares);
+  }
+  return squares;
+}
+
+// In floats; rows of kLength elements, one after the other.
 template <int64_t kLength, class T>
 HWY_INLINE VF SquaresOfTurned(const T *x) {
   static_assert(kLength == kLanes || kLength == kKernel);
   VTurned rows[kTurned];
   for (int64_t r = 0; r < kTurned; ++r) rows[r] = LoadRows(x + r * kLength, kLength);
-  TransposeBlocks<float>(rows);
+  TransposeBlocks(rows);
   VTurned squares = hn::Mul(rows[0], rows[0]);
   for (int64_t k = 1; k < kTurned; ++k) squares = hn::MulAdd(rows[k], rows[k], squares);
   if constexpr (kLength == kKernel) {

@@ -6,8 +6,10 @@
 enum {
   kMostStacked = 6,
   kMostElements = 17,
-  kMostShort = 31,  /* elements of short rows */
-  kMostWide = 1003, /* more than are thresholded together */
+  kMostShort = 31,   /* elements of short rows */
+  kMostTinyRows = 8, /* of 2 or 4 elements that are taken together */
+  kMostColumn = 8,   /* elements of blocks that are columns, taken together */
+  kMostWide = 1003,  /* more than are thresholded together */
   kLongest = 1001,
   kMostLong = 44, /* blocks of longer rows, side by side */
   kHigh = 41,     /* blocks of longer rows, with gaps between them */
@@ -238,14 +240,35 @@ static void check_tiles(bool soft) {
   }
 }
 
+/* Rows of 2 and 4 elements, up to one more than are taken together. */
+static void check_tiny_rows(bool soft) {
+  const int wides[] = {8, 16, 44, 3, kMostWide};
+  for (int rows = 2; rows <= kMostTinyRows + 1; ++rows) {
+    for (int w = 0; w < COUNT(wides); ++w) {
+      check_size(2 * rows, rows, kTwice, wides[w], soft);
+      check_size(4 * rows, rows, kTwice, wides[w], soft);
+    }
+  }
+}
+
 static void soft_thresholds_of_stacked_blocks(void **state) {
   (void)state;
-  check_sizes(1, kMostStacked, true, true);
+  check_sizes(1, kMostColumn + 1, true, true);
 }
 
 static void hard_thresholds_of_stacked_blocks(void **state) {
   (void)state;
-  check_sizes(1, kMostStacked, true, false);
+  check_sizes(1, kMostColumn + 1, true, false);
+}
+
+static void soft_thresholds_of_tiny_rows(void **state) {
+  (void)state;
+  check_tiny_rows(true);
+}
+
+static void hard_thresholds_of_tiny_rows(void **state) {
+  (void)state;
+  check_tiny_rows(false);
 }
 
 static void soft_thresholds_of_short_rows(void **state) {
@@ -261,7 +284,7 @@ static void hard_thresholds_of_short_rows(void **state) {
 /* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
  * if blocks were contiguous: elements between them are not theirs. */
 static void check_scattered(int size, bool soft) {
-  enum { kColumns = 16, kDistance = 100, kCount = 4 * kDistance };
+  enum { kColumns = 16, kDistance = 100, kCount = kMostStacked * kDistance };
   float x[kCount];
   float was[kCount];
   float thresholds[kColumns];
@@ -285,7 +308,7 @@ static void check_scattered(int size, bool soft) {
 
 static void elements_between_those_of_blocks_are_left(void **state) {
   (void)state;
-  for (int size = 2; size <= 4; ++size) {
+  for (int size = 2; size <= kMostStacked; ++size) {
     check_scattered(size, true);
     check_scattered(size, false);
   }
@@ -436,6 +459,8 @@ int main(void) {
       TEST(hard_thresholds_of_stacked_blocks),
       TEST(soft_thresholds_of_short_rows),
       TEST(hard_thresholds_of_short_rows),
+      TEST(soft_thresholds_of_tiny_rows),
+      TEST(hard_thresholds_of_tiny_rows),
       TEST(elements_between_those_of_blocks_are_left),
       TEST(more_rows_than_one_box_holds),
       TEST(one_threshold_for_all_pairs),
