@@ -266,7 +266,7 @@ Tiling Grid::tiles() const {
 int64_t Grid::streamed_elements() const {
   // So many blocks side by side make long rows of short ones, or of single elements.
   constexpr int64_t kOfShortRows = 64;
-  constexpr int64_t kOfElements = 1024;
+  constexpr int64_t kOfElements = 4096;
   const GridLeaf &leaf = leaves[0];
   // Norms of doubles may visit a box again, to scale its elements: they should still be in cache.
   const bool may_be_large = score_dtype != SPK_F64 && (!leaf.along || leaf.has_short_rows());
