@@ -9,7 +9,8 @@ namespace spk {
 namespace {
 
 bool is_suitable(const Grid &grid) {
-  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostInRow) return false;
+  if (grid.leaves.size() != 1 || grid.is_deep() || grid.numel_per_block > kMostInOneGo)
+    return false;
   const GridLeaf &leaf = grid.leaves[0];
   // Norms of what is coupled with doubles are told more exactly than those of its own dtype.
   const bool own_scores = grid.score_dtype != SPK_F64 || leaf.dtype == SPK_F64;
@@ -29,13 +30,12 @@ bool have_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
   return plan.rows <= plan.n * most;
 }
 
-// Do the rows of one of a block's neighbours begin where its own end?
+// Do the rows of the next block of the grid begin where a block's own end? If those of another one
+// do, results of neighbours are not dense.
 bool has_neighbour_beside(const GridLeaf &leaf) {
-  const int64_t row_bytes = leaf.run * size_of(leaf.dtype);
-  for (int d = 0; d < leaf.grid_x.size(); ++d) {
-    if (leaf.grid_x[d] == row_bytes) return true;
-  }
-  return false;
+  int d = leaf.grid_x.size() - 1;
+  while (d >= 0 && leaf.grid_x[d] == 0) --d;  // a single block
+  return d >= 0 && leaf.grid_x[d] == leaf.run * size_of(leaf.dtype);
 }
 
 // Are blocks tiles that kernels take?

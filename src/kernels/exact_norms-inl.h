@@ -86,13 +86,14 @@ HWY_INLINE V ExactNorms(V roots, const NormOf &norm_of) {
 }
 
 // Which blocks have a norm that is not below their threshold; NaN survives. `squares` are plain
-// sums of up to kMostInRow squares. Those tell, too, unless they are close: all roundings together,
+// sums of up to kMostInOneGo squares. Those tell, too, unless they are close: all roundings together,
 // fused or not, are less than kClose, as long as sums are well inside the range of double, between
 // kLeast and kMost. Then norm_of(i) is asked for the norm of block i.
 template <class NormOf>
 HWY_INLINE M StayExactly(V squares, V threshold, const NormOf &norm_of) {
   const D d;
   constexpr double kClose = 0x1p-36;
+  static_assert((kMostInOneGo + 8) * 0x1p-53 < kClose);
   constexpr double kLeast = 0x1p-1000;
   constexpr double kMost = 0x1p1000;
   const V t = hn::Max(threshold, hn::Zero(d));  // below 0, all stay

@@ -117,7 +117,7 @@ inline constexpr int64_t kKernel = 9;
 // Blocks of one row of at least and at most so many elements are thresholded in one go: read while
 // others are written, or shortly before.
 inline constexpr int64_t kLeastInRow = 32;
-inline constexpr int64_t kMostInRow = int64_t{1} << 16;
+inline constexpr int64_t kMostInOneGo = int64_t{1} << 16;
 // Tiles of up to so many elements, with rows of kLanes, 2 * kLanes, or kLeastInRow elements to so
 // many bytes, are read while others are written.
 struct TileSize {
@@ -126,7 +126,7 @@ struct TileSize {
 inline constexpr TileSize kMostInTile{int64_t{1} << 12, 512};
 // The same of tiles from memory that are read, then written, while caches hold some that were asked
 // for (Kernels::holds_tiles_ahead), and the fewest bytes of their rows. Others lose. Measured.
-inline constexpr TileSize kMostInTileAhead{int64_t{1} << 16, 2048};
+inline constexpr TileSize kMostInTileAhead{kMostInOneGo, 2048};
 inline constexpr int64_t kLeastInTileRowAhead = 32;
 
 // Thresholding of such blocks.

@@ -45,6 +45,13 @@ HWY_INLINE int64_t bytes_ahead(int64_t soon) {
   return soon == kFar ? far_in_stream() : soon;
 }
 
+// Bytes from row o of the blocks of a box to the next, which after the last is in the box that
+// follows; 0 if none is known.
+HWY_INLINE int64_t bytes_to_next_row(const ReduceArgs &box, int64_t o) {
+  if (o + 1 < box.outer.count) return box.outer.step;
+  return box.ahead == 0 ? 0 : box.ahead - o * box.outer.step;
+}
+
 // How many bytes ahead either stage is. Without a far one nothing is asked for; a near one of 0 asks
 // for what is about to be read, which costs little.
 struct Stages {

@@ -173,6 +173,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   // Copies, as of the elements' places, that no result can change, as far as compilers know.
   const ReduceArgs args = given;
   constexpr int64_t kMost = kRows > 0 ? kRows : kCount * kRowsAtOnce;
+  constexpr int64_t kBytes = kCount * kN * static_cast<int64_t>(sizeof(T));  // at once
   const int64_t rows = kRows > 0 ? kRows : some;
   const bool is_first = kRows > 0 || row == 0;
   const bool is_last = kRows > 0 || row + rows == args.rows;
@@ -180,7 +181,8 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
   const bool asks_near = AsksNearFor<T>() && args.soon == kFar;
-  const int64_t soon = bytes_ahead(args.soon);
+  const bool asks_in_rows = kCount > 1 && rows > kCount && args.from_memory && HoldsRowsAhead();
+  const int64_t soon = asks_in_rows ? FarInBlocks(args, row, row + rows) : bytes_ahead(args.soon);
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);
   for (int64_t o = 0; o < args.outer.count; ++o) {
@@ -196,7 +198,7 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
       }
       if (Op::kCompensated && args.scale) with = hn::LoadU(d, args.scale + at);
       for (int64_t r = 0; r < rows; r += kCount) {
-        prefetch_far(x + offset[r], soon);
+        for (int64_t b = 0; b < kBytes; b += 64) prefetch_far(x + offset[r] + b, soon);
         if (asks_near) prefetch_near(x + offset[r], kNear);
         V element[kCount];
         LoadTiny<kCount>(reinterpret_cast<const T *>(x + offset[r]), element);

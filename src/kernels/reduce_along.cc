@@ -103,10 +103,6 @@ HWY_INLINE int64_t RowOfNeighbours(const ReduceArgs &args, int64_t r, int64_t be
 template <class Op>
 inline constexpr int64_t kNearOf = kIsLargest<Op> ? 0 : kNear;
 
-// How many bytes ahead, in the order of reading, long rows are asked for where caches hold them.
-// Measured: up to a fifth of the time less than one row ahead, a tenth more if it is all of a block.
-inline constexpr int64_t kBytesInLaterRows = 8192;
-
 // Up to kLanes blocks, one after the other. Not inline, because registers are few.
 template <RowKind kRow, class Op, class T>
 HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, const std::byte *x,
@@ -124,6 +120,8 @@ HWY_NOINLINE void ReduceBlocks(const ReduceArgs &args, const Tail<Op> &tail, con
   // Rows too long to be asked for whole and too short for streams: while one is read, the same
   // places of a later one are asked for.
   const bool asks_for_next = args.rows > 1 && !prefetches && !is_stream;
+  // Up to a fifth of the time less than one row ahead, a tenth more if it is all of a block
+  // (measured).
   const int64_t rows_ahead =
       HoldsRowsAhead() ? HWY_MAX(HWY_MIN(kBytesInLaterRows / bytes, args.rows / 2), 1) : 1;
   const bool asks_near = AsksNearFor<T>() && (args.inner.step == bytes || IsReadNext(bytes, 0));
@@ -200,6 +198,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
       AsksNearFor<T>() && step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
   // Asking costs what is in caches up to a third, and the code for it ragged rows 5 %.
   const bool asks_far = kRow != RowKind::kBetween && args.from_memory && HoldsRowsAhead();
+  const int64_t far = asks_far ? FarInBlocks(args, begin, end) : 0;
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     const bool asks = kAsksForRows<T> && !asks_far && row_bytes >= kLeastAskedByBlock;
     const int64_t rows_ahead = HWY_MIN(kRowsAhead, end - begin);
@@ -207,7 +206,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
       const V with = WithFor<Op>(args, first + i);
       for (int64_t r = begin; r < end; ++r) {
         if (asks) PrefetchRow(x + RowOfNeighbours(args, r + rows_ahead, begin, end), row_bytes);
-        if (asks_far) PrefetchRow(x + args.row[r] + kFarInRows, row_bytes);
+        if (asks_far) PrefetchRow(x + args.row[r] + far, row_bytes);
         const T *row = reinterpret_cast<const T *>(x + args.row[r]);
         if (asks_near) AskInTurn(row, args.n);
         AddRow<kRow>(row, args, tail, with, kNothingAhead, &lanes[i]);
@@ -215,7 +214,7 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
     }
     return;
   }
-  const int64_t ahead = asks_far ? kFarInRows : kAsksForRows<T> ? BytesAheadInRow(args) : 0;
+  const int64_t ahead = asks_far ? far : kAsksForRows<T> ? BytesAheadInRow(args) : 0;
   V with[kN];
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {
@@ -470,7 +469,7 @@ HWY_NOINLINE void ReduceRows(const ReduceArgs &args) {
   for (int64_t o = 0; o < args.outer.count; ++o) {
     const int64_t first = o * args.outer.out;
     const std::byte *x = args.x + o * args.outer.step;
-    const int64_t next_row = o + 1 < args.outer.count ? args.outer.step : args.ahead;
+    const int64_t next_row = bytes_to_next_row(args, o);
     int64_t b = 0;
     if constexpr (kRow == RowKind::kWhole) {
       b = ReduceSingleRows<kRow, Op, T>(args, tail, x, first, next_row);

@@ -249,7 +249,7 @@ class PickedRows {
                            const Factor<P> *factor) const {
     constexpr auto kRegister = kRows * static_cast<int64_t>(sizeof(T));
     const Tag d;
-    const int64_t soon = kGroups > 1 && HoldsRowsAhead() ? kFarInRows : args.soon;
+    const int64_t soon = kGroups > 1 && HoldsRowsAhead() ? FarInGroups<kGroups>(args) : args.soon;
     const bool asks_near =
         AsksNearFor<T>() && IsReadNext(args.rows * n_ * static_cast<int64_t>(sizeof(T)), args.soon);
     int64_t row = 0;
@@ -282,6 +282,15 @@ class PickedRows {
   using Tag = typename PickedProduct<P, T>::Tag;
   using Index = hn::TFromD<hn::RebindToSigned<Tag>>;
   using Picks = decltype(hn::SetTableIndices(Tag(), static_cast<const Index *>(nullptr)));
+
+  // Groups of short rows are followed by the next ones, which are further on in memory.
+  template <int64_t kGroups>
+  HWY_INLINE int64_t FarInGroups(const ScaleArgs &args) const {
+    const int64_t next = kGroups * args.x_group;
+    const bool are_long = args.rows * n_ * static_cast<int64_t>(sizeof(T)) >= 4 * kLongEnough;
+    if (are_long || next <= 0) return kFarInRows;
+    return next * HWY_MAX(1, kBytesInLaterRows / next);
+  }
 
   static HWY_INLINE const T *At(const std::byte *p) { return reinterpret_cast<const T *>(p); }
   static HWY_INLINE T *At(std::byte *p) { return reinterpret_cast<T *>(p); }

@@ -30,7 +30,7 @@ class BlocksAcross {
         rows_(args.blocks.rows),
         to_y_(args.to_y),
         ahead_(stages_of(args.blocks.soon)),
-        asks_in_rows_(kRows == 0 && args.blocks.from_memory && HoldsRowsAhead()),
+        far_in_rows_(FarInRows(args.blocks)),
         thresholds_ahead_(stages_in_stream()) {
     std::copy_n(args.blocks.row, rows(), row_);
   }
@@ -76,9 +76,15 @@ class BlocksAcross {
 
   HWY_INLINE int64_t rows() const { return kRows > 0 ? kRows : rows_; }
 
+  static HWY_INLINE int64_t FarInRows(const ReduceArgs &blocks) {
+    const bool asks = kRows == 0 && blocks.from_memory && HoldsRowsAhead();
+    return asks ? FarInBlocks(blocks, 0, blocks.rows) : 0;
+  }
+
   HWY_INLINE void AskForGroup(const std::byte *x) const {
     for (int64_t r = 0; r < rows(); ++r) {
-      asks_in_rows_ ? AskFarInRow(Row(x, r), kLanes) : ask_ahead(Row(x, r), kLanes, ahead_);
+      far_in_rows_ != 0 ? AskFarInRow(Row(x, r), kLanes, far_in_rows_)
+                        : ask_ahead(Row(x, r), kLanes, ahead_);
     }
   }
   HWY_INLINE void MeasureGroup(const std::byte *x, Measure *measures) const {
@@ -202,7 +208,7 @@ class BlocksAcross {
   int64_t rows_;
   int64_t to_y_;
   Stages ahead_;
-  bool asks_in_rows_;
+  int64_t far_in_rows_;  // 0: as ahead_ says
   Stages thresholds_ahead_;
 };
 

@@ -71,7 +71,7 @@ class BlocksAlong {
         rows_(args.blocks.rows / args.blocks.n),
         to_y_(args.to_y),
         ahead_(AheadOf(args.blocks.soon)),
-        asks_in_rows_(args.blocks.from_memory && HoldsRowsAhead()),
+        far_in_rows_(FarInRows(args.blocks)),
         tail_(args.blocks.n),
         op_(op) {
     static_assert(IsTiny(kLength) || !kSeveralRows);
@@ -150,6 +150,11 @@ class BlocksAlong {
     return kLength == 2 && soon == kFar ? Stages{kFar, ahead.near} : ahead;
   }
 
+  static HWY_INLINE int64_t FarInRows(const ReduceArgs &blocks) {
+    const bool asks = kSeveralRows && blocks.from_memory && HoldsRowsAhead();
+    return asks ? FarInBlocks(blocks, 0, blocks.rows) : 0;
+  }
+
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
   HWY_INLINE int64_t Group() const { return kN * n(); }
   HWY_INLINE int64_t rows() const { return kSeveralRows ? rows_ : 1; }
@@ -187,7 +192,9 @@ class BlocksAlong {
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
     if constexpr (kSeveralRows) {
-      for (int64_t r = 0; asks_in_rows_ && r < rows(); ++r) AskFarInRow(Row(x, r), Group());
+      for (int64_t r = 0; far_in_rows_ != 0 && r < rows(); ++r) {
+        AskFarInRow(Row(x, r), Group(), far_in_rows_);
+      }
     } else {
       ask_ahead(x, Group(), ahead_);
     }
@@ -331,7 +338,7 @@ class BlocksAlong {
   int64_t rows_;
   int64_t to_y_;
   Stages ahead_;
-  bool asks_in_rows_;
+  int64_t far_in_rows_;  // 0: not asked for
   Tail<SumSquares> tail_;
   const Op op_;
 };
@@ -406,11 +413,12 @@ HWY_EXPORT(FillThresholdAlong);
 #if SPK_HAS_SMALL_REGISTERS
 namespace {
 
-// Of rows of fewer than kLanes, and of several, pairs alone gain (measured).
+// Rows of kLanes and some more gain; of shorter ones and of several, pairs alone (measured).
 template <class L>
 int64_t shrink_short_rows_by_either(const ThresholdArgs &args) {
   const ReduceArgs &blocks = args.blocks;
-  const bool gains = blocks.n >= kLanes || (blocks.n == 2 && blocks.rows == 2);
+  const bool are_pairs = blocks.n == 2 && blocks.rows == 2;
+  const bool gains = (blocks.n >= kLanes && blocks.n < 2 * kLanes) || are_pairs;
   return gains ? N_AVX2::ShrinkAlong<float, L>(args) : N_AVX3::ShrinkAlong<float, L>(args);
 }
 

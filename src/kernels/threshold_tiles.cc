@@ -33,8 +33,8 @@ HWY_INLINE bool GoTurnByTurn(const ThresholdArgs &args) {
 }
 
 // Tiles whose rows have kLength elements, or for 0 any number from kLongStep on; kTurn of them are
-// read before they are written.
-template <int64_t kLength, int64_t kTurn, class T, class Op>
+// read before they are written: turn by turn, or while others are written.
+template <int64_t kLength, int64_t kTurn, bool kTurnByTurn, class T, class Op>
 class TilesInTurn {
  public:
   TilesInTurn(const ThresholdArgs &args, const Op &op)
@@ -42,7 +42,6 @@ class TilesInTurn {
         rows_(args.blocks.rows),
         n_(args.blocks.n),
         in_steps_(n_ % kLongStep == 0 ? n_ : (n_ - kLeastRest) / kLongStep * kLongStep),
-        goes_turn_by_turn_(GoTurnByTurn<T>(args)),
         turn_(kTurn * n() * static_cast<int64_t>(sizeof(T))),
         rows_ahead_(HWY_MIN(rows_, HWY_MAX(1, kBytesAhead / turn_))),
         turns_ahead_(TurnsAhead(turn_ * rows_)),
@@ -55,8 +54,11 @@ class TilesInTurn {
   template <class L>
   HWY_INLINE int64_t RunTurns(const std::byte *x, const L *threshold, int64_t turns,
                               int64_t next) const {
-    return goes_turn_by_turn_ ? RunTurnByTurn(x, threshold, turns, next)
-                              : RunInterleaved(x, threshold, turns);
+    if constexpr (kTurnByTurn) {
+      return RunTurnByTurn(x, threshold, turns, next);
+    } else {
+      return RunInterleaved(x, threshold, turns);
+    }
   }
 
   // The last tiles, fewer than a turn's.
@@ -114,9 +116,16 @@ class TilesInTurn {
   template <class L>
   HWY_INLINE int64_t RunTurnByTurn(const std::byte *x, const L *threshold, int64_t turns,
                                    int64_t next) const {
+    // Where turns follow each other without a gap, processors see it.
+    const bool is_stream = turns == 1 && row_[1] - row_[0] == turn_;
+    // So many rows of tiles, and turns in them.
+    const int64_t rows_ahead = turns_ahead_ / turns;
+    const int64_t in_row = turns_ahead_ % turns;
     int64_t kept = 0;
     for (int64_t t = 0; t < turns; ++t, x += turn_, threshold += kTurn) {
-      const int64_t ahead = BytesAhead(t, turns, next);
+      const int64_t rows = t + in_row < turns ? rows_ahead : rows_ahead + 1;
+      const bool is_known = !is_stream && (rows == 0 || next != 0);
+      const int64_t ahead = is_known ? rows * next + (turns_ahead_ - rows * turns) * turn_ : 0;
       Lanes<Sum> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         if (ahead != 0 && IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
@@ -136,13 +145,6 @@ class TilesInTurn {
   // Of turns of so many bytes.
   static HWY_INLINE int64_t TurnsAhead(int64_t bytes) {
     return 2 * bytes <= kMostInLaterTurns ? HWY_MAX(kBytesInLaterTurns / bytes, 2) : 1;
-  }
-  // Bytes from turn t to the one that is asked for; 0 if none is known.
-  HWY_INLINE int64_t BytesAhead(int64_t t, int64_t turns, int64_t next) const {
-    const int64_t soon = t + turns_ahead_;
-    if (soon < turns) return turns_ahead_ * turn_;
-    const bool is_known = next != 0 && soon - turns < turns;
-    return is_known ? next + (turns_ahead_ - turns) * turn_ : 0;
   }
   // Is row r of those asked for while a turn is read, not while it is written? If all were asked
   // for at once, memory would be idle for the rest. Measured.
@@ -241,8 +243,7 @@ class TilesInTurn {
   int64_t rows_;
   int64_t n_;
   int64_t in_steps_;  // elements of a row that are written in steps
-  bool goes_turn_by_turn_;
-  int64_t turn_;  // bytes of a row of the tiles of a turn
+  int64_t turn_;      // bytes of a row of the tiles of a turn
   int64_t rows_ahead_;
   int64_t turns_ahead_;
   int64_t to_y_;
@@ -250,9 +251,9 @@ class TilesInTurn {
   const Op op_;
 };
 
-template <int64_t kLength, int64_t kTurn, class T, class L, class Op>
+template <int64_t kLength, int64_t kTurn, bool kTurnByTurn, class T, class L, class Op>
 HWY_NOINLINE int64_t ThresholdTurns(const ThresholdArgs &args, const Op &op) {
-  const TilesInTurn<kLength, kTurn, T, Op> tiles(args, op);
+  const TilesInTurn<kLength, kTurn, kTurnByTurn, T, Op> tiles(args, op);
   const ReduceArgs &blocks = args.blocks;
   const int64_t turns = blocks.inner.count / kTurn;
   const int64_t in_turns = turns * kTurn;
@@ -261,8 +262,7 @@ HWY_NOINLINE int64_t ThresholdTurns(const ThresholdArgs &args, const Op &op) {
   for (int64_t o = 0; o < blocks.outer.count; ++o) {
     const std::byte *x = blocks.x + o * blocks.outer.step;
     const L *threshold = static_cast<const L *>(args.threshold) + o * blocks.outer.out;
-    const bool is_last = o + 1 == blocks.outer.count;
-    const int64_t next = is_last ? blocks.ahead : blocks.outer.step;
+    const int64_t next = bytes_to_next_row(blocks, o);
     if (turns > 0) kept += tiles.RunTurns(x, threshold, turns, next);
     if (rest == 0) continue;
     kept += tiles.RunRest(x + in_turns * blocks.inner.step, threshold + in_turns, rest);
@@ -285,13 +285,15 @@ template <int64_t kLength, class T, class L, class Op>
 HWY_INLINE int64_t ThresholdTilesOf(const ThresholdArgs &args, const Op &op) {
   constexpr int64_t kTurn = kTilesOf<kLength, T>;
   if constexpr (kHasLargeRegisters) {
-    constexpr int64_t kMore = kLength == 0 ? 4 * kTurn : 2 * kTurn;
-    const int64_t bytes = args.blocks.rows * args.blocks.n * static_cast<int64_t>(sizeof(T));
-    if (kMore * bytes <= kSmallTurn && GoTurnByTurn<T>(args)) {
-      return ThresholdTurns<kLength, kMore, T, L>(args, op);
+    if (GoTurnByTurn<T>(args)) {
+      constexpr int64_t kMore = kLength == 0 ? 4 * kTurn : 2 * kTurn;
+      const int64_t bytes = args.blocks.rows * args.blocks.n * static_cast<int64_t>(sizeof(T));
+      const bool takes_more = kMore * bytes <= kSmallTurn && kMore <= args.blocks.inner.count;
+      return takes_more ? ThresholdTurns<kLength, kMore, true, T, L>(args, op)
+                        : ThresholdTurns<kLength, kTurn, true, T, L>(args, op);
     }
   }
-  return ThresholdTurns<kLength, kTurn, T, L>(args, op);
+  return ThresholdTurns<kLength, kTurn, false, T, L>(args, op);
 }
 
 template <class T, class L, class Op>

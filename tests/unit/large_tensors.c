@@ -7,17 +7,18 @@
 #include "support.h"
 
 /* 33 MiB of f32. Rows of 2112 elements are 33 tiles of 64, 66 of 32 and 132 of 16; those of 4489
- * end anywhere in a cache line. Tiles are small and large, of few and many rows, and too large to
- * be read while others are written. */
+ * end anywhere in a cache line. Tiles are tiny, small and large, of few and many rows, and too large
+ * to be read while others are written. */
 enum { kNumel = 4096 * 2112 };
 typedef struct {
   int64_t columns; /* of the tensor */
   int64_t tile[2]; /* rows, columns */
 } layout;
 static const layout kLayouts[] = {
-    {2112, {16, 16}},  {2112, {64, 64}},  {2112, {32, 32}},  {2112, {8, 8}},    {2112, {64, 16}},
-    {2112, {1024, 1}}, {4096, {1, 4096}}, {4489, {1, 4489}}, {2112, {1, 16}},   {2112, {4, 64}},
-    {2112, {256, 64}}, {4096, {2, 128}},  {4096, {8, 512}},  {4096, {32, 512}}, {4096, {16, 1024}}};
+    {2112, {16, 16}},  {2112, {64, 64}},  {2112, {32, 32}},   {2112, {8, 8}},    {2112, {64, 16}},
+    {2112, {1024, 1}}, {4096, {1, 4096}}, {4489, {1, 4489}},  {2112, {1, 16}},   {2112, {4, 64}},
+    {2112, {256, 64}}, {4096, {2, 128}},  {4096, {8, 512}},   {4096, {32, 512}}, {4096, {16, 1024}},
+    {2112, {4, 16}},   {2112, {2, 32}},   {1024, {128, 512}}, {2112, {4, 4}},    {2112, {64, 1}}};
 
 typedef struct {
   int32_t dtype;
@@ -199,8 +200,8 @@ static void blocks_are_multiplied(void **state) {
   for_each_tensor(check_multiplier);
 }
 
-/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. Soft
- * ones differ by block: those that do not live are copied. */
+/* Both thresholds into another tensor, of which nothing is known; the first is left as it is. They
+ * differ by block: those that do not live are copied, and hard ones are too high for the others. */
 static void check_into(tensor *t) {
   const int64_t blocks = spk_block_numblk(t->block);
   const int64_t across = t->columns / t->tile[1];
@@ -209,8 +210,7 @@ static void check_into(tensor *t) {
   for (int64_t b = 0; b < blocks; ++b) {
     each[b] = lives(b / across, b % across) ? 1.5 * root_of_size(t) : 0;
   }
-  const spk_buffer soft = {each, blocks, SPK_F64, SPK_LAYOUT_CONTIGUOUS, NULL};
-  double hard[] = {1.5 * root_of_size(t)};
+  const spk_buffer thresholds = {each, blocks, SPK_F64, SPK_LAYOUT_CONTIGUOUS, NULL};
   spk_soft_options options = SPK_SOFT_OPTIONS_INIT;
   options.eps = 0;
   tensor into = *t;
@@ -219,10 +219,11 @@ static void check_into(tensor *t) {
   memset(into.x, 0x55, sizeof(float) * kNumel);
   const spk_buffer leaf = leaf_of(t);
   const spk_buffer to = leaf_of(&into);
-  assert_ok(spk_block_soft_threshold(NULL, t->block, &leaf, &to, 1, &soft, &options, NULL));
+  assert_ok(spk_block_soft_threshold(NULL, t->block, &leaf, &to, 1, &thresholds, &options, NULL));
   assert_holds(&into, 1, 1.5);
-  assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, &to, 1, &F64(hard), NULL, NULL));
-  assert_holds(&into, 0, 3);
+  for (int64_t b = 0; b < blocks; ++b) each[b] *= 3;
+  assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, &to, 1, &thresholds, NULL, NULL));
+  assert_holds(&into, 1, 0);
   assert_holds(t, 1, 3);
   free(into.x);
   free(each);
