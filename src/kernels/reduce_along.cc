@@ -214,7 +214,11 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
     }
     return;
   }
-  const int64_t ahead = asks_far ? far : kAsksForRows<T> ? BytesAheadInRow(args) : 0;
+  // Short pieces of long rows, read in parts, are best asked for in these (measured).
+  const bool goes_on = end - begin < args.rows && args.inner.count * step >= 2 * kLongEnough;
+  const int64_t ahead = asks_far          ? (goes_on ? kFarInRows : far)
+                        : kAsksForRows<T> ? BytesAheadInRow(args)
+                                          : 0;
   V with[kN];
   for (int64_t i = 0; i < count; ++i) with[i] = WithFor<Op>(args, first + i);
   for (int64_t r = begin; r < end; ++r) {

@@ -129,7 +129,7 @@ class TilesInTurn {
       Lanes<Sum> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         if (ahead != 0 && IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
-        if (r + kRowsNear < rows_) AskNearForRow(x + row_[r + kRowsNear]);
+        if (!is_stream && r + kRowsNear < rows_) AskNearForRow(x + row_[r + kRowsNear]);
         ReadRow(x + row_[r], kTurn, lanes);
       }
       Tiles tiles[kGroups];
