@@ -116,7 +116,7 @@ bool is_small(const GridLeaf &leaf) {
   const bool in_same_places = leaf.grid_x == leaf.grid_y && leaf.block_x == leaf.block_y;
   const int64_t numel = leaf.numel();
   const bool is_row = leaf.run == numel && numel <= kMostAlong;
-  const bool has_tiny_rows = (leaf.run == 2 || leaf.run == 4) && numel <= leaf.run * kMostTinyRows;
+  const bool has_tiny_rows = is_tiny(leaf.run) && numel <= leaf.run * kMostTinyRows;
   const bool is_column = leaf.run == 1 && numel <= kMostRowsAcross;
   return in_same_places && (is_row || has_tiny_rows || is_column);
 }
@@ -169,7 +169,11 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     // This fixes the order of sums, so it depends on the layout of the leaf alone.
     made.along = block.numblk == 1 || made.run >= kAlongElements;
   }
-  if (is_visited_once(grid, visits)) grid.tile_elements = grid.streamed_elements();
+  if (is_visited_once(grid, visits)) {
+    // Blocks that lie otherwise than kernels want them will be visited twice, while in caches.
+    const int64_t elements = grid.streamed_elements();
+    grid.tile_elements = visits == Visits::kOnce ? elements : std::min(elements, kMostStreamed);
+  }
   const int64_t bytes = grid.bytes();
   for (GridLeaf &leaf : grid.leaves) leaf.past_caches = bytes >= kCacheBytes;
   if (!grid.is_deep()) plan_tiles(&grid, memory);

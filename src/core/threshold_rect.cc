@@ -22,53 +22,56 @@ bool are_single_rows(const GridLeaf &leaf) {
   return leaf.along && leaf.run == leaf.numel() && leaf.run >= kLeastInRow;
 }
 
-// Do blocks have one row of fewer than kLanes elements, or a few of 2 or 4? Their sums run across
+// Do blocks have one row of fewer than kLanes elements, or a few tiny ones? Their sums run across
 // them.
-bool have_tiny_rows(const GridLeaf &leaf, const ReducePlan &plan) {
+bool have_rows_below_lanes(const GridLeaf &leaf, const ReducePlan &plan) {
   if (leaf.along || plan.n == 1) return false;
-  const int64_t most = plan.n == 2 || plan.n == 4 ? kMostTinyRows : 1;
-  return plan.rows <= plan.n * most;
+  return plan.rows <= plan.n * (is_tiny(plan.n) ? kMostTinyRows : 1);
 }
 
 // Do the rows of the next block of the grid begin where a block's own end? If those of another one
 // do, results of neighbours are not dense.
-bool has_neighbour_beside(const GridLeaf &leaf) {
-  int d = leaf.grid_x.size() - 1;
-  while (d >= 0 && leaf.grid_x[d] == 0) --d;  // a single block
+bool has_neighbour_beside(const Grid &grid) {
+  const GridLeaf &leaf = grid.leaves[0];
+  int d = grid.shape.size() - 1;
+  while (d >= 0 && grid.shape[d] == 1) --d;
   return d >= 0 && leaf.grid_x[d] == leaf.run * size_of(leaf.dtype);
 }
 
 // Are blocks tiles that kernels take?
-bool are_tiles(const RectThresholds &how, const GridLeaf &leaf) {
+bool are_tiles(const RectThresholds &how, const Grid &grid) {
+  const GridLeaf &leaf = grid.leaves[0];
   const int64_t row_bytes = leaf.run * size_of(leaf.dtype);
   const bool has_length = leaf.run == kLanes || leaf.run == 2 * kLanes || leaf.run >= kLeastInRow;
   const bool are_ahead =
       how.holds_tiles_ahead && leaf.past_caches && row_bytes >= kLeastInTileRowAhead;
   const TileSize most = are_ahead ? kMostInTileAhead : kMostInTile;
-  return leaf.has_short_rows() && has_length && has_neighbour_beside(leaf) &&
+  return leaf.has_short_rows() && has_length && has_neighbour_beside(grid) &&
          row_bytes <= most.row_bytes && leaf.numel() <= most.numel;
 }
 
-ThresholdKernel kernel_for(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan,
+ThresholdKernel kernel_for(const RectThresholds &how, const Grid &grid, const ReducePlan &plan,
                            bool doubles) {
+  const GridLeaf &leaf = grid.leaves[0];
   const auto *along = are_single_rows(leaf)  ? how.rows
-                      : are_tiles(how, leaf) ? how.tiles
+                      : are_tiles(how, grid) ? how.tiles
                                              : how.along;
-  const bool is_row = leaf.along || have_tiny_rows(leaf, plan);
+  const bool is_row = leaf.along || have_rows_below_lanes(leaf, plan);
   return (is_row ? along : how.across)[index_of_dtype(leaf.dtype)][doubles];
 }
 
 // Do blocks lie as the kernels want them?
-bool is_suitable(const RectThresholds &how, const GridLeaf &leaf, const ReducePlan &plan) {
+bool is_suitable(const RectThresholds &how, const Grid &grid, const ReducePlan &plan) {
+  const GridLeaf &leaf = grid.leaves[0];
   const NestDim &inner = plan.blocks[0];
   if (!has_dense_results(plan)) return false;
   const int64_t size = size_of(leaf.dtype);
-  if (have_tiny_rows(leaf, plan)) return inner.extent >= kLanes;
+  if (have_rows_below_lanes(leaf, plan)) return inner.extent >= kLanes;
   if (!leaf.along) {
     return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
   }
   if (plan.step != 1) return false;
-  if (are_tiles(how, leaf)) {
+  if (are_tiles(how, grid)) {
     return plan.n == leaf.run && (inner.extent == 1 || inner.step[0] == plan.n * size);
   }
   if (plan.rows != 1) return false;
@@ -99,9 +102,10 @@ LocalThresholds local_thresholds(const Kernels &kernels, Scratch &scratch, const
   return {reinterpret_cast<const std::byte *>(copy), size_of(SPK_F64)};
 }
 
-int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, int64_t soon,
+int64_t run(const Grid &grid, const ReducePlan &plan, const Extents &low, int64_t soon,
             const RectThresholds &how, const LocalThresholds &thresholds) {
-  const ThresholdKernel kernel = kernel_for(how, leaf, plan, thresholds.are_doubles());
+  const GridLeaf &leaf = grid.leaves[0];
+  const ThresholdKernel kernel = kernel_for(how, grid, plan, thresholds.are_doubles());
   ThresholdArgs args{};
   args.blocks = reduce_args(plan);
   args.to_y = leaf.y - leaf.x;
@@ -125,9 +129,9 @@ int64_t run(const GridLeaf &leaf, const ReducePlan &plan, const Extents &low, in
 
 Tiling threshold_boxes(const Grid &grid, RectThresholds *how) {
   const GridLeaf &leaf = grid.leaves[0];
-  const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(*how, leaf)) &&
-                         kernel_for(*how, leaf, leaf.reduce, false) &&
-                         is_suitable(*how, leaf, leaf.reduce);
+  const bool in_one_go = is_suitable(grid) && (are_single_rows(leaf) || are_tiles(*how, grid)) &&
+                         kernel_for(*how, grid, leaf.reduce, false) &&
+                         is_suitable(*how, grid, leaf.reduce);
   Tiling boxes =
       in_one_go ? Tiling(grid.shape, leaf.grid_x, grid.numel_per_block, grid.streamed_elements())
                 : grid.tiles();
@@ -148,9 +152,9 @@ bool threshold_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, 
                          &memory);
   }
   const ReducePlan &plan = is_tile ? leaf.reduce : *own;
-  if (!is_suitable(how, leaf, plan) || !kernel_for(how, leaf, plan, false)) return false;
+  if (!is_suitable(how, grid, plan) || !kernel_for(how, grid, plan, false)) return false;
   const LocalThresholds thresholds = local_thresholds(kernels, scratch, rect, how.array);
-  *alive = run(leaf, plan, rect.low, is_tile ? leaf.soon : 0, how, thresholds);
+  *alive = run(grid, plan, rect.low, is_tile ? leaf.soon : 0, how, thresholds);
   return true;
 }
 

@@ -59,9 +59,11 @@ HWY_INLINE bool HoldsRowsAhead() {
   return kHasLargeRegisters && streams.load(std::memory_order_relaxed) == Streams::kLeft;
 }
 
-// How many bytes ahead such rows are asked for: in each of them, or in the order of reading. Measured.
+// How many bytes ahead such rows are asked for: in each of them, or in the order of reading; and at
+// most, as caches hold no more. Measured.
 inline constexpr int64_t kFarInRows = 2048;
 inline constexpr int64_t kBytesInLaterRows = 8192;
+inline constexpr int64_t kMostFar = int64_t{1} << 17;
 template <class T>
 HWY_INLINE void AskFarInRow(const T *x, int64_t elements, int64_t far = kFarInRows) {
   constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
@@ -72,9 +74,10 @@ HWY_INLINE void AskFarInRow(const T *x, int64_t elements, int64_t far = kFarInRo
 // have been read of all neighbours, those of the same blocks that follow, or of the next ones. If
 // those are so near that memory would not answer in time, some rows of blocks further on; if they are
 // further than caches hold, or blocks are read at once and go on in the same rows, nearer in these.
-// Measured: with matrices of 256 columns up to 60 % of the time less than in the same rows.
+// Measured: with matrices of 256 columns up to 60 % of the time less than in the same rows. 0 if
+// blocks are not from memory, or caches do not hold such rows.
 HWY_INLINE int64_t FarInBlocks(const ReduceArgs &args, int64_t begin, int64_t end) {
-  constexpr int64_t kMostFar = int64_t{1} << 17;
+  if (!args.from_memory || !HoldsRowsAhead()) return 0;
   const int64_t next = args.outer.count > 1 ? args.outer.step : args.ahead;
   if (end - begin == args.rows) {
     const bool goes_on = next == args.inner.count * args.inner.step;

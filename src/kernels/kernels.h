@@ -112,6 +112,9 @@ struct ScaleArgs {
 inline constexpr int64_t kMostRowsAcross = 8;
 inline constexpr int64_t kMostAlong = 31;
 inline constexpr int64_t kMostTinyRows = 8;
+constexpr bool is_tiny(int64_t row) {
+  return row == 2 || row == 4;
+}
 // 3x3 kernels of convolutions are so common that loops for just so many elements pay.
 inline constexpr int64_t kKernel = 9;
 // Blocks of one row of at least and at most so many elements are thresholded in one go: read while

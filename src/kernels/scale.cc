@@ -288,7 +288,7 @@ class PickedRows {
   HWY_INLINE int64_t FarInGroups(const ScaleArgs &args) const {
     const int64_t next = kGroups * args.x_group;
     const bool are_long = args.rows * n_ * static_cast<int64_t>(sizeof(T)) >= 4 * kLongEnough;
-    if (are_long || next <= 0) return kFarInRows;
+    if (are_long || next <= 0 || next > kMostFar) return kFarInRows;
     return next * HWY_MAX(1, kBytesInLaterRows / next);
   }
 

@@ -114,7 +114,9 @@ struct Hard {
 
   static HWY_INLINE V Measure(V squares) { return squares; }
 
-  static constexpr int64_t kMostSquares = 4 * kMostTinyRows;
+  // Of tiny rows, of columns, and of others that are summed in floats (turned_rows-inl.h).
+  static constexpr int64_t kMostSquares =
+      HWY_MAX(HWY_MAX(4 * kMostTinyRows, kMostRowsAcross), kKernel);
 
   // Squares tell on which side of its threshold a norm is, without a root, unless it is close: then
   // exact() is asked for their sums as doubles. `sum` are sums as floats, of up to kMostSquares that

@@ -30,7 +30,7 @@ class BlocksAcross {
         rows_(args.blocks.rows),
         to_y_(args.to_y),
         ahead_(stages_of(args.blocks.soon)),
-        far_in_rows_(FarInRows(args.blocks)),
+        far_in_rows_(kRows == 0 ? FarInBlocks(args.blocks, 0, args.blocks.rows) : 0),
         thresholds_ahead_(stages_in_stream()) {
     std::copy_n(args.blocks.row, rows(), row_);
   }
@@ -75,11 +75,6 @@ class BlocksAcross {
   using Measure = std::conditional_t<std::is_same_v<Op, Soft>, V, VF>;
 
   HWY_INLINE int64_t rows() const { return kRows > 0 ? kRows : rows_; }
-
-  static HWY_INLINE int64_t FarInRows(const ReduceArgs &blocks) {
-    const bool asks = kRows == 0 && blocks.from_memory && HoldsRowsAhead();
-    return asks ? FarInBlocks(blocks, 0, blocks.rows) : 0;
-  }
 
   HWY_INLINE void AskForGroup(const std::byte *x) const {
     for (int64_t r = 0; r < rows(); ++r) {

@@ -49,11 +49,8 @@ struct VerdictOf<Hard> {
   }
 };
 
-// Such rows are added up one element after the other, a block a lane.
-constexpr bool IsTiny(int64_t length) {
-  return length == 2 || length == 4;
-}
-// So are those of 3, 5, 6 or 7 elements.
+// Rows of 3, 5, 6 or 7 elements. They and tiny rows are added up one element after the other, a block
+// a lane.
 inline constexpr int64_t kFew = 0;
 
 // Any number of elements that fill kLanes so many times, and some more.
@@ -62,7 +59,7 @@ constexpr int64_t AnyThatFill(int64_t times) {
 }
 
 // Blocks of one row of kLength elements, which may be kFew or AnyThatFill(times); or, if they have
-// kSeveralRows, of several of so few that IsTiny().
+// kSeveralRows, of several of which each is_tiny().
 template <int64_t kLength, bool kSeveralRows, class T, class Op>
 class BlocksAlong {
  public:
@@ -71,10 +68,10 @@ class BlocksAlong {
         rows_(args.blocks.rows / args.blocks.n),
         to_y_(args.to_y),
         ahead_(AheadOf(args.blocks.soon)),
-        far_in_rows_(FarInRows(args.blocks)),
+        far_in_rows_(kSeveralRows ? FarInBlocks(args.blocks, 0, args.blocks.rows) : 0),
         tail_(args.blocks.n),
         op_(op) {
-    static_assert(IsTiny(kLength) || !kSeveralRows);
+    static_assert(is_tiny(kLength) || !kSeveralRows);
     // Elements of tiny rows are rows of their own.
     for (int64_t r = 0; kSeveralRows && r < rows_; ++r) {
       row_[r] =
@@ -126,7 +123,9 @@ class BlocksAlong {
   using Picks = decltype(hn::SetTableIndices(
       DV(), static_cast<const hn::TFromD<hn::RebindToSigned<DV>> *>(nullptr)));
   static constexpr bool kAnyLength = kLength <= 0;
-  static constexpr int64_t kLongestRow = kAnyLength ? kMostAlong : kLength;
+  static constexpr int64_t kLongestRow = kLength == kFew ? kLanes - 1
+                                         : kAnyLength    ? kMostAlong
+                                                         : kLength;
   static constexpr int64_t kMostRows = kSeveralRows ? kMostTinyRows : 1;
   // Elements of a row that fill kLanes; the others are its tail.
   static constexpr int64_t kFilling = kAnyLength ? -kLength * kLanes : kLength / kLanes * kLanes;
@@ -148,11 +147,6 @@ class BlocksAlong {
   static HWY_INLINE Stages AheadOf(int64_t soon) {
     const Stages ahead = StagesAhead(soon);
     return kLength == 2 && soon == kFar ? Stages{kFar, ahead.near} : ahead;
-  }
-
-  static HWY_INLINE int64_t FarInRows(const ReduceArgs &blocks) {
-    const bool asks = kSeveralRows && blocks.from_memory && HoldsRowsAhead();
-    return asks ? FarInBlocks(blocks, 0, blocks.rows) : 0;
   }
 
   HWY_INLINE int64_t n() const { return kAnyLength ? n_ : kLength; }
@@ -191,18 +185,15 @@ class BlocksAlong {
   }
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
-    if constexpr (kSeveralRows) {
-      for (int64_t r = 0; far_in_rows_ != 0 && r < rows(); ++r) {
-        AskFarInRow(Row(x, r), Group(), far_in_rows_);
-      }
-    } else {
-      ask_ahead(x, Group(), ahead_);
+    for (int64_t r = 0; r < rows(); ++r) {
+      far_in_rows_ != 0 ? AskFarInRow(Row(x, r), Group(), far_in_rows_)
+                        : ask_ahead(Row(x, r), Group(), ahead_);
     }
     return SumOf(op_, x);
   }
   HWY_INLINE V SumOf(const Soft &, const T *x) const { return Squares(x); }
   HWY_INLINE VF SumOf(const Hard &, const T *x) const {
-    if constexpr (IsTiny(kLength)) {
+    if constexpr (is_tiny(kLength)) {
       return SquaresOfElements<VF>(x);
     } else if constexpr (kLength == kFew) {
       return SquaresOfFew<VF>(x, n());
@@ -213,7 +204,7 @@ class BlocksAlong {
     }
   }
   HWY_INLINE V Squares(const T *x) const {
-    if constexpr (IsTiny(kLength)) {
+    if constexpr (is_tiny(kLength)) {
       return SquaresOfElements<V>(x);
     } else if constexpr (kLength == kFew) {
       return SquaresOfFew<V>(x, n());
@@ -338,7 +329,7 @@ class BlocksAlong {
   int64_t rows_;
   int64_t to_y_;
   Stages ahead_;
-  int64_t far_in_rows_;  // 0: not asked for
+  int64_t far_in_rows_;  // 0: as ahead_ says
   Tail<SumSquares> tail_;
   const Op op_;
 };

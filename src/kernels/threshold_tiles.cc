@@ -79,9 +79,11 @@ class TilesInTurn {
   // that is more, or one if two are so much that they and others leave the cache. Measured.
   static constexpr int64_t kBytesInLaterTurns = int64_t{1} << 14;
   static constexpr int64_t kMostInLaterTurns = int64_t{1} << 18;
-  // So many rows before it is read, a row is asked for into the first level, too: hard thresholds
-  // of floats and doubles take 5 to 10 % less, others as long (measured, Zen 4).
+  // So many rows before it is read, a row of many is asked for into the first level, too: hard
+  // thresholds of floats and doubles take 5 to 10 % less, others as long (measured, Zen 4). Of few,
+  // or where processors see a stream, they would take 5 to 30 % more.
   static constexpr int64_t kRowsNear = 3;
+  static constexpr int64_t kLeastAskedNear = 16;
   static constexpr bool kAnyLength = kLength == 0;
   // Short rows of 16 bits are masked without asking which stay: a wrong guess takes longer.
   // Measured.
@@ -118,6 +120,7 @@ class TilesInTurn {
                                    int64_t next) const {
     // Where turns follow each other without a gap, processors see it.
     const bool is_stream = turns == 1 && row_[1] - row_[0] == turn_;
+    const bool asks_near = !is_stream && rows_ >= kLeastAskedNear;
     // So many rows of tiles, and turns in them.
     const int64_t rows_ahead = turns_ahead_ / turns;
     const int64_t in_row = turns_ahead_ % turns;
@@ -129,7 +132,7 @@ class TilesInTurn {
       Lanes<Sum> lanes[kGroups * kN];
       for (int64_t r = 0; r < rows_; ++r) {
         if (ahead != 0 && IsAskedForEarly(r)) AskForRow(x + row_[r] + ahead);
-        if (!is_stream && r + kRowsNear < rows_) AskNearForRow(x + row_[r + kRowsNear]);
+        if (asks_near && r + kRowsNear < rows_) AskNearForRow(x + row_[r + kRowsNear]);
         ReadRow(x + row_[r], kTurn, lanes);
       }
       Tiles tiles[kGroups];

@@ -222,6 +222,7 @@ static void check_into(tensor *t) {
   assert_ok(spk_block_soft_threshold(NULL, t->block, &leaf, &to, 1, &thresholds, &options, NULL));
   assert_holds(&into, 1, 1.5);
   for (int64_t b = 0; b < blocks; ++b) each[b] *= 3;
+  memset(into.x, 0x55, sizeof(float) * kNumel);
   assert_ok(spk_block_hard_threshold(NULL, t->block, &leaf, &to, 1, &thresholds, NULL, NULL));
   assert_holds(&into, 1, 0);
   assert_holds(t, 1, 3);

@@ -1,6 +1,8 @@
 /* Blocks that are thresholded while they are near: small ones whose elements lie in different rows,
  * neighbours side by side, those that are one row each, and tiles of short rows. Their norms are
  * integers, so that all results are known exactly. */
+#include <stdlib.h>
+
 #include "support.h"
 
 enum {
@@ -8,8 +10,9 @@ enum {
   kMostElements = 17,
   kMostShort = 31,   /* elements of short rows */
   kMostTinyRows = 8, /* of 2 or 4 elements that are taken together */
-  kMostColumn = 8,   /* elements of blocks that are columns, taken together */
-  kMostWide = 1003,  /* more than are thresholded together */
+  kMostScattered = 7,
+  kMostColumn = 8,  /* elements of blocks that are columns, taken together */
+  kMostWide = 1003, /* more than are thresholded together */
   kLongest = 1001,
   kMostLong = 44, /* blocks of longer rows, side by side */
   kHigh = 41,     /* blocks of longer rows, with gaps between them */
@@ -284,15 +287,15 @@ static void hard_thresholds_of_short_rows(void **state) {
 /* Blocks of a few elements far apart, whose neighbours are as far from each other as they would be
  * if blocks were contiguous: elements between them are not theirs. */
 static void check_scattered(int size, bool soft) {
-  enum { kColumns = 16, kDistance = 100, kCount = kMostStacked * kDistance };
+  enum { kColumns = 12, kDistance = 100, kCount = kMostScattered * kDistance };
   float x[kCount];
   float was[kCount];
   float thresholds[kColumns];
+  int norm = 0;
   for (int i = 0; i < kCount; ++i) {
-    int norm = 0;
     x[i] = was[i] = (float)unit_of(size, i / kDistance < size ? i / kDistance : 0, &norm);
   }
-  for (int c = 0; c < kColumns; ++c) thresholds[c] = (float)(kNorm[size - 1] * (c % 3));
+  for (int c = 0; c < kColumns; ++c) thresholds[c] = (float)(norm * (c % 3));
   char text[64];
   snprintf(text, sizeof text, "(%d,%d):(%d,%d)", size, kColumns, kDistance, size);
   spk_block *block = blocks_of(SPK_F32, text, DIMS(size, 1));
@@ -308,9 +311,88 @@ static void check_scattered(int size, bool soft) {
 
 static void elements_between_those_of_blocks_are_left(void **state) {
   (void)state;
-  for (int size = 2; size <= kMostStacked; ++size) {
+  for (int size = 2; size <= kMostScattered; ++size) {
     check_scattered(size, true);
     check_scattered(size, false);
+  }
+}
+
+/* Elements of blocks whose rows are shorter than eight are added up from the first to the last, in
+ * double: a block dies by the root of that sum, and lives by the number before. */
+static void check_order(int rows, int columns) {
+  enum { kHigher = 3, kWider = 21, kMost = 64 };
+  float x[kHigher * kWider * kMost];
+  double thresholds[kHigher * kWider];
+  uint32_t random = (uint32_t)(rows * 100 + columns);
+  for (int i = 0; i < COUNT(x); ++i) {
+    random = random * 1664525u + 1013904223u;
+    x[i] = (float)((random >> 8) + 1) / 16777216.0f;
+  }
+  const int row = kWider * columns;
+  for (int b = 0; b < kHigher * kWider; ++b) {
+    double sum = 0;
+    for (int i = 0; i < rows * columns; ++i) {
+      const double w =
+          x[(b / kWider * rows + i / columns) * row + b % kWider * columns + i % columns];
+      sum += w * w;
+    }
+    thresholds[b] = b % 2 ? sqrt(sum) : nextafter(sqrt(sum), 0);
+  }
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", kHigher * rows, row);
+  spk_block *block = blocks_of(SPK_F32, text, DIMS(rows, columns));
+  const spk_buffer leaf = {x, kHigher * rows * row, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  threshold_blocks(block, &leaf, NULL, &F64(thresholds), true);
+  spk_block_release(block);
+  for (int i = 0; i < kHigher * rows * row; ++i) {
+    const int b = i / (rows * row) * kWider + i % row / columns;
+    assert_true((x[i] == 0) == (b % 2 == 1));
+  }
+}
+
+static void elements_are_added_up_in_order(void **state) {
+  (void)state;
+  for (int columns = 1; columns < 8; ++columns) {
+    for (int rows = 1; rows <= 9; ++rows) check_order(rows, columns);
+  }
+}
+
+/* Nothing beyond the last block is read: sanitizers see it. */
+static void check_end(int32_t dtype, int size, int blocks, bool soft) {
+  double numbers[kMostShort * kMostLong];
+  float thresholds[kMostLong];
+  int norm = 0;
+  for (int i = 0; i < blocks * size; ++i) numbers[i] = unit_of(size, i % size, &norm);
+  for (int b = 0; b < blocks; ++b) thresholds[b] = (float)norm / 2;
+  const size_t bytes = (size_t)(blocks * size) * (size_t)(dtype & 0xff) / 8;
+  void *x = malloc(bytes);
+  void *want = malloc(bytes);
+  assert_non_null(x);
+  assert_non_null(want);
+  store_numbers(numbers, blocks * size, dtype, x);
+  for (int i = 0; soft && i < blocks * size; ++i) numbers[i] /= 2;
+  store_numbers(numbers, blocks * size, dtype, want);
+  char text[32];
+  snprintf(text, sizeof text, "(%d,%d)", blocks, size);
+  spk_block *block = blocks_of(dtype, text, DIMS(1, size));
+  const spk_buffer leaf = {x, blocks * size, dtype, SPK_LAYOUT_VIEW, NULL};
+  const spk_buffer limits = {thresholds, blocks, SPK_F32, SPK_LAYOUT_VIEW, NULL};
+  assert_int_equal(threshold_blocks(block, &leaf, NULL, &limits, soft), blocks);
+  spk_block_release(block);
+  assert_memory_equal(x, want, bytes);
+  free(x);
+  free(want);
+}
+
+static void no_row_is_read_beyond_the_last(void **state) {
+  (void)state;
+  const int32_t dtypes[] = {SPK_F32, SPK_F16, SPK_BF16};
+  const int counts[] = {8, 16, 19};
+  for (int size = 2; size <= kMostShort; ++size) {
+    for (int i = 0; i < COUNT(dtypes) * COUNT(counts); ++i) {
+      check_end(dtypes[i % 3], size, counts[i / 3], true);
+      check_end(dtypes[i % 3], size, counts[i / 3], false);
+    }
   }
 }
 
@@ -461,6 +543,8 @@ int main(void) {
       TEST(hard_thresholds_of_short_rows),
       TEST(soft_thresholds_of_tiny_rows),
       TEST(hard_thresholds_of_tiny_rows),
+      TEST(elements_are_added_up_in_order),
+      TEST(no_row_is_read_beyond_the_last),
       TEST(elements_between_those_of_blocks_are_left),
       TEST(more_rows_than_one_box_holds),
       TEST(one_threshold_for_all_pairs),
