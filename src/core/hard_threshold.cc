@@ -76,8 +76,8 @@ void hard_threshold(Call &call, const Grid &grid, const Grid &values, const Grid
         });
   }
   const Kernels &kernels = call.kernels();
-  RectThresholds how = {kernels.drop_across, kernels.drop_along,        kernels.drop_rows,
-                        kernels.drop_tiles,  kernels.holds_tiles_ahead, given};
+  RectThresholds how = {kernels.drop_across, kernels.drop_along,       kernels.drop_rows,
+                        kernels.drop_tiles,  kernels.holds_rows_ahead, given};
   const Tiling boxes = own_values ? threshold_boxes(grid, &how) : values.tiles();
   call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
     const Rect box = boxes[i];

@@ -96,10 +96,9 @@ void soft_threshold(Call &call, const Grid &grid, const GridArray &thresholds,
         });
   }
   const Kernels &kernels = call.kernels();
-  RectThresholds how = {kernels.shrink_across,     kernels.shrink_along,
-                        kernels.shrink_rows,       kernels.shrink_tiles,
-                        kernels.holds_tiles_ahead, thresholds,
-                        options.threshold_scale,   options.eps};
+  RectThresholds how = {
+      kernels.shrink_across,    kernels.shrink_along, kernels.shrink_rows,     kernels.shrink_tiles,
+      kernels.holds_rows_ahead, thresholds,           options.threshold_scale, options.eps};
   const Tiling boxes = threshold_boxes(grid, &how);
   call.for_each(boxes.count(), [&](Scratch &scratch, int64_t i) {
     tally->achieved += soft_threshold_rect(kernels, scratch, grid, boxes[i], how);

@@ -44,7 +44,7 @@ bool are_tiles(const RectThresholds &how, const Grid &grid) {
   const int64_t row_bytes = leaf.run * size_of(leaf.dtype);
   const bool has_length = leaf.run == kLanes || leaf.run == 2 * kLanes || leaf.run >= kLeastInRow;
   const bool are_ahead =
-      how.holds_tiles_ahead && leaf.past_caches && row_bytes >= kLeastInTileRowAhead;
+      how.holds_rows_ahead && leaf.past_caches && row_bytes >= kLeastInTileRowAhead;
   const TileSize most = are_ahead ? kMostInTileAhead : kMostInTile;
   return leaf.has_short_rows() && has_length && has_neighbour_beside(grid) &&
          row_bytes <= most.row_bytes && leaf.numel() <= most.numel;
@@ -68,7 +68,8 @@ bool is_suitable(const RectThresholds &how, const Grid &grid, const ReducePlan &
   const int64_t size = size_of(leaf.dtype);
   if (have_rows_below_lanes(leaf, plan)) return inner.extent >= kLanes;
   if (!leaf.along) {
-    return plan.rows <= kMostRowsAcross && inner.step[0] == size && inner.extent % kLanes == 0;
+    const int64_t most = how.holds_rows_ahead ? kMostRowsAcross : kFewRowsAcross;
+    return plan.rows <= most && inner.step[0] == size && inner.extent % kLanes == 0;
   }
   if (plan.step != 1) return false;
   if (are_tiles(how, grid)) {

@@ -12,7 +12,7 @@ struct RectThresholds {
   const ThresholdKernel (*along)[2];   // Kernels::shrink_along, drop_along
   const ThresholdKernel (*rows)[2];    // Kernels::shrink_rows, drop_rows
   const ThresholdKernel (*tiles)[2];   // Kernels::shrink_tiles, drop_tiles
-  bool holds_tiles_ahead;              // Kernels::holds_tiles_ahead
+  bool holds_rows_ahead;               // Kernels::holds_rows_ahead
   const GridArray &array;
   double scale = 1.0;  // of soft thresholding
   double eps = 0.0;    // of soft thresholding

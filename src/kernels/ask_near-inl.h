@@ -75,9 +75,9 @@ HWY_INLINE void AskFarInRow(const T *x, int64_t elements, int64_t far = kFarInRo
 // those are so near that memory would not answer in time, some rows of blocks further on; if they are
 // further than caches hold, or blocks are read at once and go on in the same rows, nearer in these.
 // Measured: with matrices of 256 columns up to 60 % of the time less than in the same rows. 0 if
-// blocks are not from memory, or caches do not hold such rows.
+// blocks are not from memory.
 HWY_INLINE int64_t FarInBlocks(const ReduceArgs &args, int64_t begin, int64_t end) {
-  if (!args.from_memory || !HoldsRowsAhead()) return 0;
+  if (!args.from_memory) return 0;
   const int64_t next = args.outer.count > 1 ? args.outer.step : args.ahead;
   if (end - begin == args.rows) {
     const bool goes_on = next == args.inner.count * args.inner.step;

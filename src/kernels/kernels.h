@@ -110,6 +110,9 @@ struct ScaleArgs {
 // multiple of kLanes of them side by side; along rows those of up to so many elements, or of up to
 // so many rows of 2 or 4, at least kLanes of them one after the other.
 inline constexpr int64_t kMostRowsAcross = 8;
+// The same where caches do not hold rows that were asked for (Kernels::holds_rows_ahead): of more,
+// lines would drive each other out.
+inline constexpr int64_t kFewRowsAcross = 4;
 inline constexpr int64_t kMostAlong = 31;
 inline constexpr int64_t kMostTinyRows = 8;
 constexpr bool is_tiny(int64_t row) {
@@ -128,7 +131,7 @@ struct TileSize {
 };
 inline constexpr TileSize kMostInTile{int64_t{1} << 12, 512};
 // The same of tiles from memory that are read, then written, while caches hold some that were asked
-// for (Kernels::holds_tiles_ahead), and the fewest bytes of their rows. Others lose. Measured.
+// for (Kernels::holds_rows_ahead), and the fewest bytes of their rows. Others lose. Measured.
 inline constexpr TileSize kMostInTileAhead{kMostInOneGo, 2048};
 inline constexpr int64_t kLeastInTileRowAhead = 32;
 
@@ -370,7 +373,7 @@ struct Kernels {
   void (*round_to_float)(double *values, int64_t n);
   // How many boxes ahead of the one that is written a coupling asks for.
   int64_t boxes_ahead;
-  bool holds_tiles_ahead;  // by shrink_tiles and drop_tiles
+  bool holds_rows_ahead;  // do caches, if tens of rows are asked for some time before?
   void (*scale[kDtypes])(const ScaleArgs &args);
   void (*scale_by_floats[kDtypes])(const ScaleArgs &args);  // all but f64
   void (*mask[kDtypes])(const ScaleArgs &args);

@@ -181,7 +181,8 @@ HWY_INLINE void AddFewRows(const ReduceArgs &given, int64_t row, int64_t some) {
   std::copy_n(args.row + row, rows, offset);
   const int64_t beside = kBeside > 0 ? kBeside : args.inner.count;
   const bool asks_near = AsksNearFor<T>() && args.soon == kFar;
-  const int64_t far = kCount > 1 && rows > kCount ? FarInBlocks(args, row, row + rows) : 0;
+  const bool has_rows = kCount > 1 && rows > kCount && HoldsRowsAhead();
+  const int64_t far = has_rows ? FarInBlocks(args, row, row + rows) : 0;
   const int64_t soon = far != 0 ? far : bytes_ahead(args.soon);
   const D d;
   V with = hn::Set(d, Op::kCompensated ? 1.0 : args.eps);

@@ -197,7 +197,8 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
   const bool asks_near =
       AsksNearFor<T>() && step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
   // Asking costs what is in caches up to a third, and the code for it ragged rows 5 %.
-  const int64_t far = kRow != RowKind::kBetween ? FarInBlocks(args, begin, end) : 0;
+  const bool may_ask = kRow != RowKind::kBetween && HoldsRowsAhead();
+  const int64_t far = may_ask ? FarInBlocks(args, begin, end) : 0;
   const bool asks_far = far != 0;
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     const bool asks = kAsksForRows<T> && !asks_far && row_bytes >= kLeastAskedByBlock;

@@ -326,7 +326,7 @@ void FillDropTiles(DtypeIndex dtype, Kernels *table) {
 }
 
 void FillThresholdTiles(Kernels *table) {
-  table->holds_tiles_ahead = HoldsRowsAhead();
+  table->holds_rows_ahead = HoldsRowsAhead();
   if constexpr (kN >= 4) {
     table->shrink_tiles[kF32][0] = ShrinkTiles<float, float>;
     table->shrink_tiles[kF32][1] = ShrinkTiles<float, double>;
