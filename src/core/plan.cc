@@ -2,6 +2,7 @@
 
 #include "base/dtype.h"
 #include "core/grid.h"
+#include "kernels/kernels.h"
 
 namespace spk {
 namespace {

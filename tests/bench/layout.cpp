@@ -40,7 +40,19 @@ Layout short_rows(int64_t numel) {
   return matrix(numel, 1, 16);
 }
 
-// Of rows that are neither short nor streams.
+Layout tiny_tiles(int64_t numel) {
+  return matrix(numel, 4, 4);
+}
+
+// Of a matrix whose rows are so short that what comes next is in other rows.
+Layout tiles_of_narrow(int64_t numel) {
+  constexpr int64_t kColumns = 256;
+  constexpr int64_t kSide = 16;
+  require(numel >= kColumns * kSide, "a row of tiles");
+  return {{numel / kColumns, kColumns}, {}, {kSide, kSide}};
+}
+
+// Of rows that are long, but no streams.
 Layout wide_tiles(int64_t numel) {
   require(numel >= kWide * kNarrow, "tiles of rows of 256");
   return matrix(numel, 32, 256);
@@ -113,6 +125,8 @@ const std::vector<LayoutFamily> &layout_families() {
 const std::vector<LayoutFamily> &further_families() {
   static const std::vector<LayoutFamily> all = {
       {"rows 1x16", BlockKind::kInCache, short_rows},
+      {"tiles 4x4", BlockKind::kInCache, tiny_tiles},
+      {"tiles 16x16, narrow", BlockKind::kInCache, tiles_of_narrow},
       {"tiles 32x256", BlockKind::kInCache, wide_tiles},
       {"conv filter shapes", BlockKind::kBeyondCache, conv_filter_shapes},
       {"elements column-major", BlockKind::kElement, elements_column_major},
