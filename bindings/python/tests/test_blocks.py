@@ -362,3 +362,29 @@ def test_operands_that_are_strided_are_gathered():
     scales = np.arange(16, dtype=np.float64).reshape(4, 4)[::2, ::2]
     block.apply_multiplier(scales)
     np.testing.assert_array_equal(weights, np.kron(scales, np.ones((2, 2))))
+
+
+def test_operands_of_another_shape_are_refused():
+    weights = np.ones((4, 9), np.float32)
+    block = sk.BlockSpec(weights, (2, 3))
+    turned = np.array([[0, 9], [9, 9], [9, 0]], np.float32)
+    mask = turned != 0
+    expected = r"got shape \(3, 2\), expected \(2, 3\), flat, or one number"
+    for refused in (
+        lambda: block.hard_threshold(turned),
+        lambda: block.soft_threshold(turned),
+        lambda: block.apply_multiplier(turned),
+        lambda: block.apply_mask(mask),
+        lambda: block.apply_keep_mask(mask),
+        lambda: block.get_masks(mask),
+        lambda: sk.ScopeSpec(block, (1, 1)).soft_threshold(turned),
+        lambda: sk.ScopeSpec(block, (1, 1)).hard_threshold(turned),
+    ):
+        with pytest.raises(sk.ShapeMismatchError, match=expected):
+            refused()
+    assert weights.min() == 1
+    block.hard_threshold(turned.T)
+    kept = np.array([[1, 0, 0], [0, 0, 1]], np.float32)
+    np.testing.assert_array_equal(weights, np.kron(kept, np.ones((2, 3))))
+    block.hard_threshold(turned.T.ravel())
+    block.hard_threshold(0.5)

@@ -12,7 +12,7 @@ from . import _native
 from ._context import Context, Report, native_context, report_of
 from ._errors import ShapeMismatchError
 from ._leaves import Leaves, PerLeaf, axes_of, elements_function, soft_options
-from ._memory import DTYPE_NAMES, Array, Memory, integers, memory_of, ndarray, operand
+from ._memory import DTYPE_NAMES, Array, Memory, integers, memory_of, ndarray, of_grid, operand
 from ._view import Shape, View, new_array, new_like, view_of
 
 
@@ -77,6 +77,9 @@ class Block(Leaves):
     def data(self) -> Any:
         """The elements, sharing memory: the array of a block spec, the list of a coupling's."""
         return self._single([view.data for view in self._views])
+
+    def _of_grid(self, array: Array, dtype: type, what: str) -> Any:
+        return of_grid(array, dtype, what, lambda: self.grid_shape)
 
     def _new_scores(self) -> tuple[np.ndarray, Any]:
         return new_array(self.grid_shape, _native.block_score_dtype(self._handle))
@@ -169,7 +172,7 @@ class Block(Leaves):
             self._handle,
             self._memories,
             self._per_leaf("into", into),
-            (operand(prune_mask, np.bool_, "prune_mask"),),
+            (self._of_grid(prune_mask, np.bool_, "prune_mask"),),
         )
 
     def apply_keep_mask(
@@ -181,7 +184,7 @@ class Block(Leaves):
             self._handle,
             self._memories,
             self._per_leaf("into", into),
-            (operand(keep_mask, np.bool_, "keep_mask"),),
+            (self._of_grid(keep_mask, np.bool_, "keep_mask"),),
         )
 
     def apply_multiplier(
@@ -198,7 +201,7 @@ class Block(Leaves):
             self._handle,
             self._memories,
             self._per_leaf("into", into),
-            (operand(multiplier, np.float64, "multiplier"),),
+            (self._of_grid(multiplier, np.float64, "multiplier"),),
         )
 
     def hard_threshold(
@@ -221,7 +224,7 @@ class Block(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(thresholds, np.float64, "thresholds"),),
+                (self._of_grid(thresholds, np.float64, "thresholds"),),
                 self._per_leaf("values", values),
             )
         )
@@ -261,7 +264,7 @@ class Block(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(block_thresholds, np.float64, "block_thresholds"),),
+                (self._of_grid(block_thresholds, np.float64, "block_thresholds"),),
                 self._per_leaf("conditioners", conditioners),
                 *soft_options(eps, atol, max_iter, scale),
             )
@@ -282,7 +285,7 @@ class Block(Leaves):
         _native.block_get_masks(
             native_context(context),
             self._handle,
-            (operand(block_masks, np.bool_, "block_masks"),),
+            (self._of_grid(block_masks, np.bool_, "block_masks"),),
             masks,
         )
         return self._single(masks)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from . import _native
 from ._errors import (
     InvalidArgumentError,
     OutOfBoundsError,
+    ShapeMismatchError,
     SparseKitError,
     UnavailableError,
     UnsupportedDtypeError,
@@ -189,6 +190,17 @@ def operand(array: Any, dtype: type, what: str) -> Any:
     except SparseKitError as error:
         raise named(error, what)
     return memory if memory.dense else gathered(memory)
+
+
+def of_grid(array: Any, dtype: type, what: str, shape: Callable[[], tuple[int, ...]]) -> Any:
+    """An :func:`operand` of the shape of a grid, flat, or one number: others, such as transposed
+    ones, would have their numbers taken for those of other blocks."""
+    numbers = operand(array, dtype, what)
+    if len(numbers.shape) > 1 and tuple(numbers.shape) != shape():
+        raise ShapeMismatchError(
+            f"{what}: got shape {tuple(numbers.shape)}, expected {shape()}, flat, or one number"
+        )
+    return numbers
 
 
 def gathered(memory: Memory) -> Memory:

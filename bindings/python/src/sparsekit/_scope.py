@@ -13,7 +13,7 @@ from ._block import Block, reshaped
 from ._context import Context, Report, native_context, report_of
 from ._errors import InvalidArgumentError
 from ._leaves import Leaves, PerLeaf, axes_of, soft_options
-from ._memory import DTYPE_NAMES, F32, Array, integers, operand
+from ._memory import DTYPE_NAMES, F32, Array, integers, of_grid, operand
 from ._view import Shape, new_array, new_like
 
 _TIES = {"by_position": _native.TIES_BY_POSITION, "keep_all": _native.TIES_KEEP_ALL}
@@ -244,7 +244,7 @@ class Scope(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(thresholds, np.float64, "thresholds"),),
+                (of_grid(thresholds, np.float64, "thresholds", lambda: self.grid_shape),),
                 self._per_leaf("values", values),
             )
         )
@@ -269,7 +269,7 @@ class Scope(Leaves):
                 self._handle,
                 self._memories,
                 self._per_leaf("into", into),
-                (operand(thresholds, np.float64, "thresholds"),),
+                (of_grid(thresholds, np.float64, "thresholds", lambda: self.grid_shape),),
                 self._per_leaf("conditioners", conditioners),
                 *soft_options(eps, atol, max_iter, scale),
             )
