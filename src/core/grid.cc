@@ -170,7 +170,8 @@ Grid make_grid(const Extents &shape, const Block &block, const ScopeMember *memb
     made.along = block.numblk == 1 || made.run >= kAlongElements;
   }
   if (is_visited_once(grid, visits)) {
-    // Blocks that lie otherwise than kernels want them will be visited twice, while in caches.
+    // Blocks that kernels do not take after all, as they lie or for want of caches, will be visited
+    // twice, while in caches.
     const int64_t elements = grid.streamed_elements();
     grid.tile_elements = visits == Visits::kOnce ? elements : std::min(elements, kMostStreamed);
   }

@@ -54,7 +54,8 @@ HWY_INLINE bool AsksNearFor() {
 // Does the second level of cache hold tens of rows that lie a power of two apart, besides what is
 // being worked on? Then they are asked for well before they are read, a fifth to a half of the time
 // less. Zen 4's does (1 MiB), Zen 3's does not; Intel's may, which was not measured. With smaller
-// registers nothing asks, not even whether to: that alone took up to a fifth longer.
+// registers loops over more than kMostTinyRows do not ask, not even whether to: that alone took up to
+// a fifth longer.
 HWY_INLINE bool HoldsRowsAhead() {
   return kHasLargeRegisters && streams.load(std::memory_order_relaxed) == Streams::kLeft;
 }
@@ -75,7 +76,7 @@ HWY_INLINE void AskFarInRow(const T *x, int64_t elements, int64_t far = kFarInRo
 // those are so near that memory would not answer in time, some rows of blocks further on; if they are
 // further than caches hold, or blocks are read at once and go on in the same rows, nearer in these.
 // Measured: with matrices of 256 columns up to 60 % of the time less than in the same rows. 0 if
-// blocks are not from memory.
+// blocks are not from memory; negative if it is back to the first rows, of a box beside this one.
 HWY_INLINE int64_t FarInBlocks(const ReduceArgs &args, int64_t begin, int64_t end) {
   if (!args.from_memory) return 0;
   const int64_t next = args.outer.count > 1 ? args.outer.step : args.ahead;

@@ -216,8 +216,8 @@ HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail
     return;
   }
   // Short pieces of long rows, read in parts, are best asked for in these (measured).
-  const bool goes_on = end - begin < args.rows && args.inner.count * step >= 2 * kLongEnough;
-  const int64_t ahead = asks_far          ? (goes_on ? kFarInRows : far)
+  const bool are_long = end - begin < args.rows && args.inner.count * step >= 2 * kLongEnough;
+  const int64_t ahead = asks_far          ? (are_long ? kFarInRows : far)
                         : kAsksForRows<T> ? BytesAheadInRow(args)
                                           : 0;
   V with[kN];

@@ -185,9 +185,12 @@ class BlocksAlong {
   }
 
   HWY_INLINE Sum SumOfGroup(const T *x) const {
-    for (int64_t r = 0; r < rows(); ++r) {
-      far_in_rows_ != 0 ? AskFarInRow(Row(x, r), Group(), far_in_rows_)
-                        : ask_ahead(Row(x, r), Group(), ahead_);
+    if constexpr (kSeveralRows) {
+      for (int64_t r = 0; far_in_rows_ != 0 && r < rows(); ++r) {
+        AskFarInRow(Row(x, r), Group(), far_in_rows_);
+      }
+    } else {
+      ask_ahead(x, Group(), ahead_);
     }
     return SumOf(op_, x);
   }
@@ -329,7 +332,7 @@ class BlocksAlong {
   int64_t rows_;
   int64_t to_y_;
   Stages ahead_;
-  int64_t far_in_rows_;  // 0: as ahead_ says
+  int64_t far_in_rows_;  // of several; 0: nothing is asked for
   Tail<SumSquares> tail_;
   const Op op_;
 };

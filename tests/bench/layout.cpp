@@ -49,10 +49,10 @@ Layout tiles_of_narrow(int64_t numel) {
   constexpr int64_t kColumns = 256;
   constexpr int64_t kSide = 16;
   require(numel >= kColumns * kSide, "a row of tiles");
-  return {{numel / kColumns, kColumns}, {}, {kSide, kSide}};
+  return {{numel / kColumns / kSide * kSide, kColumns}, {}, {kSide, kSide}};
 }
 
-// Of rows that are long, but no streams.
+// Of rows that are neither short nor streams.
 Layout wide_tiles(int64_t numel) {
   require(numel >= kWide * kNarrow, "tiles of rows of 256");
   return matrix(numel, 32, 256);
