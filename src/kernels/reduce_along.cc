@@ -186,20 +186,24 @@ inline constexpr bool kMayGoByBlock = kRow == RowKind::kInTiles ||
                                       (kRow == RowKind::kTwo &&
                                        2 * kLanes * sizeof(T) >= kLeastByBlock);
 
-// Adds rows [begin, end) of `count` <= kN neighbours.
+// How far ahead rows [begin, end) of neighbours are asked for from memory; 0: not at all. Asking costs
+// what is in caches up to a third, and the code for it ragged rows 5 %.
+template <RowKind kRow>
+HWY_INLINE int64_t FarInNeighbours(const ReduceArgs &args, int64_t begin, int64_t end) {
+  return kRow != RowKind::kBetween && HoldsRowsAhead() ? FarInBlocks(args, begin, end) : 0;
+}
+
+// Adds rows [begin, end) of `count` <= kN neighbours; `far` is FarInNeighbours().
 template <RowKind kRow, class Op, class T>
 HWY_INLINE void AddRowsOfNeighbours(const ReduceArgs &args, const Tail<Op> &tail,
                                     const std::byte *x, int64_t first, int64_t count, int64_t begin,
-                                    int64_t end, Lanes<Op> *lanes) {
+                                    int64_t end, int64_t far, Lanes<Op> *lanes) {
   const int64_t n = kRow == RowKind::kKernels ? kKernel : args.n;
   const int64_t row_bytes = n * static_cast<int64_t>(sizeof(T));
   const int64_t step = kRow == RowKind::kKernels ? row_bytes : args.inner.step;
   const bool asks_near =
       AsksNearFor<T>() && step == row_bytes && IsReadNext(args.inner.count * step, args.soon);
-  // Asking costs what is in caches up to a third, and the code for it ragged rows 5 %.
-  const bool may_ask = kRow != RowKind::kBetween && HoldsRowsAhead();
-  const int64_t far = may_ask ? FarInBlocks(args, begin, end) : 0;
-  const bool asks_far = far != 0;
+  const bool asks_far = kRow != RowKind::kBetween && far != 0;
   if (kMayGoByBlock<kRow, T> && row_bytes >= kLeastByBlock && step == row_bytes) {
     const bool asks = kAsksForRows<T> && !asks_far && row_bytes >= kLeastAskedByBlock;
     const int64_t rows_ahead = HWY_MIN(kRowsAhead, end - begin);
@@ -247,12 +251,13 @@ HWY_INLINE void ReduceNeighbours(const ReduceArgs &args, const Tail<Op> &tail, c
   StoredLanes<Op> stored[kNeighbours<T, Op>];
   for (int64_t row = 0; row < args.rows; row += kRowsAtOnce) {
     const int64_t end = HWY_MIN(row + kRowsAtOnce, args.rows);
+    const int64_t far = FarInNeighbours<kRow>(args, row, end);
     for (int64_t b = 0; b < count; b += kN) {
       const int64_t some = is_short(kRow) ? kN : HWY_MIN(count - b, kN);
       Lanes<Op> lanes[kN];
       for (int64_t i = 0; row > 0 && i < some; ++i) stored[b + i].Take(&lanes[i]);
       AddRowsOfNeighbours<kRow, Op, T>(args, tail, x + b * args.inner.step, first + b, some, row,
-                                       end, lanes);
+                                       end, far, lanes);
       if (end == args.rows) {
         FinishBlocks(args, lanes, some, first + b);
       } else {
