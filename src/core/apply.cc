@@ -59,9 +59,32 @@ void multiply_any(Call &call, const Grid &grid, const GridArray &multiplier) {
       [&](const Grid &blocks, const double *factor) { scale_all(call, blocks, factor, exact); });
 }
 
+// Calls write(leaf, values) for each leaf of a coupling as a grid of its own.
+template <typename Write>
+void for_each_leaf(Call &call, const Grid &grid, const GridArray &values, Write &&write) {
+  for (size_t l = 0; l < grid.leaves.size(); ++l) {
+    const Scratch::Frame frame(call.scratch());
+    ScratchMemory memory(&call.scratch());
+    const MemoryOrder order(grid.leaves[l]);
+    write(leaf_alone(grid, l, order, &memory),
+          GridArray{values.data, values.dtype, order.of(values.step)});
+  }
+}
+
+// Are leaves written one after the other? Not if the call might be cancelled in between, which would
+// leave blocks half done.
+bool is_done_by_leaf(const Call &call, const Grid &grid) {
+  return !call.may_be_cancelled() && !grid.is_deep() && grid.is_better_by_leaf();
+}
+
 }  // namespace
 
 void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &mask) {
+  if (is_done_by_leaf(call, grid)) {
+    return for_each_leaf(call, grid, mask, [&](const Grid &leaf, const GridArray &own) {
+      apply_mask(call, leaf, sense, own);
+    });
+  }
   apply(
       call, grid, size_of(SPK_U8),
       [&](Scratch &scratch, const Rect &rect) {
@@ -74,6 +97,11 @@ void apply_mask(Call &call, const Grid &grid, MaskSense sense, const GridArray &
 }
 
 void apply_multiplier(Call &call, const Grid &grid, const GridArray &multiplier) {
+  if (is_done_by_leaf(call, grid)) {
+    return for_each_leaf(call, grid, multiplier, [&](const Grid &leaf, const GridArray &own) {
+      apply_multiplier(call, leaf, own);
+    });
+  }
   if (are_all_floats(grid, multiplier)) return multiply_floats(call, grid, multiplier);
   multiply_any(call, grid, multiplier);
 }

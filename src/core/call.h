@@ -45,6 +45,9 @@ class Call {
   // How many threads a loop runs on at most.
   int32_t threads() const;
 
+  // Is progress reported, to a callback that may cancel the call?
+  bool may_be_cancelled() const { return !is_part_ && context_.progress; }
+
   // How many loops the call will run, for the progress callback's share of work.
   void expect_loops(int loops) { loops_ = loops; }
 

@@ -41,9 +41,11 @@ int continuing(const Extents &shape, const Extents &step, int64_t bytes) {
   return -1;
 }
 
-// Indices that a row of `bytes` takes; whole groups of kLanes, which kernels take together.
+// Indices that a row of `bytes` takes; whole groups of kLanes, which kernels take together, or half a
+// group, but not two or three indices.
 int64_t least_row(int64_t step, int64_t bytes) {
   const int64_t row = bytes / std::max<int64_t>(step, 1);
+  if (row > 1 && row < kLanes / 2) return kLanes / 2;
   return row > kLanes / 2 ? (row + kLanes - 1) / kLanes * kLanes : row;
 }
 
@@ -268,6 +270,15 @@ Tiling Grid::tiles() const {
                 least);
 }
 
+Extents Grid::least_with_rows(int64_t bytes) const {
+  Extents least(shape.size(), 1);
+  for (const GridLeaf &leaf : leaves) {
+    const Extents own = least_of(shape, leaf.grid_x, bytes);
+    for (int d = 0; d < least.size(); ++d) least[d] = std::max(least[d], own[d]);
+  }
+  return least;
+}
+
 int64_t Grid::streamed_elements() const {
   // So many blocks side by side make long rows of short ones, or of single elements.
   constexpr int64_t kOfShortRows = 64;
@@ -318,13 +329,12 @@ bool Grid::is_deep() const {
   });
 }
 
-bool Grid::is_better_by_leaf(int64_t threads) const {
+bool Grid::is_better_by_leaf() const {
   constexpr int64_t kNearCache = int64_t{1} << 20;
   bool alike = true;
   const int row = innermost_of(shape, leaves[0].grid_x);
   for (const GridLeaf &leaf : leaves) alike &= innermost_of(shape, leaf.grid_x) == row;
-  if (alike || bytes() <= kNearCache) return false;
-  return numblk() * kDoubleBytes <= extra_bytes(bytes(), threads);
+  return !alike && bytes() > kNearCache;
 }
 
 bool Grid::is_thin() const {
@@ -332,6 +342,33 @@ bool Grid::is_thin() const {
   return std::any_of(leaves.begin(), leaves.end(), [](const GridLeaf &leaf) {
     return !leaf.has_long_rows() && leaf.numel() / leaf.run >= kRowsOfThin;
   });
+}
+
+MemoryOrder::MemoryOrder(const GridLeaf &leaf) : ndim_(leaf.grid_x.size()) {
+  const auto begin = dims_.begin();
+  std::iota(begin, begin + ndim_, 0);
+  std::sort(begin, begin + ndim_,
+            [&](int a, int b) { return std::abs(leaf.grid_x[a]) > std::abs(leaf.grid_x[b]); });
+}
+
+Extents MemoryOrder::of(const Extents &per_dim) const {
+  Extents result;
+  for (int d = 0; d < ndim_; ++d) result.push_back(per_dim[dims_[static_cast<size_t>(d)]]);
+  return result;
+}
+
+Grid leaf_alone(const Grid &grid, size_t leaf, const MemoryOrder &order, Memory *memory) {
+  Grid alone{.shape = order.of(grid.shape),
+             .numel_per_block = grid.leaves[leaf].numel(),
+             .score_dtype = grid.score_dtype,
+             .leaves = {1, grid.leaves[leaf], memory},
+             .tile = {}};
+  GridLeaf &own = alone.leaves[0];
+  own.grid_x = order.of(own.grid_x);
+  own.grid_y = order.of(own.grid_y);
+  alone.tile_elements = alone.streamed_elements();
+  plan_tiles(&alone, memory);
+  return alone;
 }
 
 Grid block_grid(const Block &block, const LeafSpan &x, const LeafSpan &into, Visits visits,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory_resource>
 #include <vector>
 
@@ -119,11 +120,13 @@ struct Grid {
   // neighbours together?
   bool is_thin() const;
   // Are leaves coupled whose rows lie along different dimensions, and so large that each is better
-  // read alone, in its own order? Then a double per block is kept: only within extra_bytes().
-  bool is_better_by_leaf(int64_t threads) const;
+  // read or written alone, in its own order?
+  bool is_better_by_leaf() const;
   int64_t bytes() const;
   int64_t bytes_per_block() const { return bytes() / numblk(); }
   Tiling tiles() const;
+  // The least box of blocks in which each leaf has rows of so many bytes, if it has such rows.
+  Extents least_with_rows(int64_t bytes) const;
   // About as many elements are in a box whose elements are visited once.
   int64_t streamed_elements() const;
 };
@@ -151,6 +154,22 @@ Grids grids_of(const Block &block, const LeafSpan &x, const LeafSpan &into, Visi
                Memory *memory);
 Grids grids_of(const Scope &scope, const LeafSpan &x, const LeafSpan &into, Visits visits,
                Memory *memory);
+
+// The dimensions of a grid as a leaf lies in memory, outermost first.
+class MemoryOrder {
+ public:
+  explicit MemoryOrder(const GridLeaf &leaf);
+
+  // What a grid has of each dimension, in this order.
+  Extents of(const Extents &per_dim) const;
+
+ private:
+  std::array<int, kMaxDims> dims_;
+  int ndim_;
+};
+
+// A leaf of a coupling as a grid of its own, in its order. Its elements are visited once.
+Grid leaf_alone(const Grid &grid, size_t leaf, const MemoryOrder &order, Memory *memory);
 
 // An array with one entry per block of a grid, some of them shared (step 0).
 struct GridArray {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include "base/dtype.h"
 #include "core/nest.h"
@@ -224,18 +223,10 @@ struct LeafOrder {
   Extents local;  // steps of results, which lie in the coupling's order
 
   LeafOrder(const Grid &grid, size_t number) : leaf(grid.leaves[number]) {
-    int dims[kMaxDims];
-    const int ndim = grid.shape.size();
-    std::iota(dims, dims + ndim, 0);
-    const Extents step = leaf.grid_x;
-    std::sort(dims, dims + ndim,
-              [&](int a, int b) { return std::abs(step[a]) > std::abs(step[b]); });
-    const Extents results = grid.shape.row_major();
-    for (int d = 0; d < ndim; ++d) {
-      shape.push_back(grid.shape[dims[d]]);
-      local.push_back(results[dims[d]]);
-      leaf.grid_x[d] = step[dims[d]];
-    }
+    const MemoryOrder order(leaf);
+    shape = order.of(grid.shape);
+    local = order.of(grid.shape.row_major());
+    leaf.grid_x = order.of(leaf.grid_x);
   }
 
   // Neighbours in memory may have results far apart. Boxes reach over a cache line of results, which
@@ -250,15 +241,15 @@ struct LeafOrder {
     for (int d = 0; d < shape.size(); ++d) {
       if (local[d] == 1) least[d] = std::min(kLineOfResults, shape[d]);
     }
-    return Tiling(shape, leaf.grid_x, numel, row * kLineOfResults / 2, least);
+    return Tiling(shape, leaf.grid_x, numel, row * kLineOfResults, least);
   }
 };
 
 }  // namespace
 
-void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum) {
+void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum, double *error) {
   assert(!grid.is_deep());
-  clear_sums(reduction, grid.numblk(), sum, nullptr);
+  clear_sums(reduction, grid.numblk(), sum, error);
   for (size_t l = 0; l < grid.leaves.size(); ++l) {
     const Scratch::Frame frame(call.scratch());
     ScratchMemory plans(&call.scratch());
@@ -277,11 +268,12 @@ void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *s
       }
       LeafReduction work(call.kernels(), scratch, leaf, is_whole ? leaf.reduce : rest, box.low,
                          is_whole, reduction, {});
-      double *to = sum + dot(box.low, local);
+      const int64_t at = dot(box.low, local);
+      double *error_at = error ? error + at : nullptr;
       if (l == 0 && work.is_dense()) {
-        work.write(to, nullptr, false);
+        work.write(sum + at, error_at, false);
       } else {
-        work.join(to, nullptr);
+        work.join(sum + at, error_at);
       }
     });
   }

@@ -8,10 +8,27 @@
 
 namespace spk {
 
+namespace {
+
+// Rows of this many bytes are read fast in any order.
+constexpr int64_t kRowOfSlab = int64_t{1} << 10;
+
+int64_t most_blocks(const Grid &grid, int64_t kept, int64_t threads) {
+  return std::max<int64_t>(extra_bytes(grid.bytes(), threads) / kept, 1);
+}
+
+}  // namespace
+
 Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads) {
-  const int64_t blocks = std::max<int64_t>(extra_bytes(grid.bytes(), threads) / kept, 1);
+  const int64_t blocks = most_blocks(grid, kept, threads);
   if (blocks >= grid.numblk()) return Tiling(grid.shape);
-  return Tiling(grid.shape, grid.leaves[0].grid_x, 1, blocks);
+  const Extents &step = grid.leaves[0].grid_x;
+  if (!slabs_have_long_rows(grid, kept, threads)) return Tiling(grid.shape, step, 1, blocks);
+  return Tiling(grid.shape, step, 1, blocks, grid.least_with_rows(kRowOfSlab));
+}
+
+bool slabs_have_long_rows(const Grid &grid, int64_t kept, int64_t threads) {
+  return grid.least_with_rows(kRowOfSlab).product() <= most_blocks(grid, kept, threads);
 }
 
 int64_t kept_by_norms(const Grid &grid) {

@@ -252,6 +252,41 @@ static void columns_of_1024(void **state) {
   check_columns(1024, 32.0);
 }
 
+/* --- a coupling ---------------------------------------------------------------------------- */
+
+/* Rows, and the same by columns: of each of both a block has as many elements. */
+enum { kCoupledRows = 5120, kCoupledColumns = 4096, kCoupledBlock = 128, kCoupledGrid = 32 };
+enum { kLeafNumel = kCoupledRows * kCoupledColumns, kCoupledBlocks = kCoupledRows * kCoupledGrid };
+
+/* Of 256 elements that are alike the norm is 16 times one. */
+static void norms_of_coupled_rows_and_columns(void **state) {
+  (void)state;
+  const int32_t orders[] = {0, 1, 1, 0};
+  uint16_t *rows = malloc(kLeafNumel * sizeof *rows);
+  uint16_t *columns = malloc(kLeafNumel * sizeof *columns);
+  for (int64_t i = 0; i < kLeafNumel; ++i) {
+    const int64_t row = i / kCoupledColumns, column = i % kCoupledColumns;
+    rows[i] = kWords[value_of(i / kCoupledBlock) - 1];
+    columns[column * kCoupledRows + row] = rows[i];
+  }
+  spk_block *block =
+      coupled_blocks(blocks_of(SPK_F16, "(5120,4096)", DIMS(1, kCoupledBlock)),
+                     blocks_of(SPK_F16, "(4096,5120)", DIMS(kCoupledBlock, 1)), orders);
+  const spk_buffer leaves[] = {{rows, kLeafNumel, SPK_F16, SPK_LAYOUT_VIEW, NULL},
+                               {columns, kLeafNumel, SPK_F16, SPK_LAYOUT_VIEW, NULL}};
+  static float norms[kCoupledBlocks];
+  struct bytes bytes = {0, 0};
+  spk_context *context = context_of(&bytes);
+  assert_ok(spk_block_norms(context, block, leaves, 2, 2, &F32(norms)));
+  for (int64_t b = 0; b < kCoupledBlocks; ++b) assert_true(norms[b] == 16 * (float)value_of(b));
+  assert_true(bytes.peak > 0);
+  assert_true(bytes.peak <= kMost);
+  spk_context_release(context);
+  spk_block_release(block);
+  free(columns);
+  free(rows);
+}
+
 /* Half of all elements, each k + 1/2 below 2^22 twice. */
 static void check_elements(int32_t dtype) {
   enum { kElements = 1 << 23, kDistinct = 1 << 22 };
@@ -290,6 +325,7 @@ static void half_of_all_elements(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(columns_of_256), TEST(columns_of_1024),
+                                     TEST(norms_of_coupled_rows_and_columns),
                                      TEST(half_of_all_elements)};
   return exit_code(cmocka_run_group_tests_name("memory", tests, NULL, NULL));
 }

@@ -995,126 +995,6 @@ static void scopes_arrange_the_norms_of_their_blocks(void **state) {
   spk_scope_release(scope);
 }
 
-/* Leaves in different orders, more than a near cache holds: one may be read after the other. */
-enum { kWideRows = 521, kWideColumns = 1024, kWideBlock = 32, kWideGrid = 32 };
-enum { kWideNumel = kWideRows * kWideColumns, kWideBlocks = kWideRows * kWideGrid };
-static float wide_rows[kWideNumel];
-static float wide_columns[kWideNumel];
-static uint16_t wide_backwards[kWideNumel];
-
-/* By row, column and leaf. */
-typedef double (*Number)(int64_t row, int64_t column, int leaf);
-
-static void fill_wide_leaves(Number number) {
-  for (int64_t r = 0; r < kWideRows; ++r) {
-    for (int64_t c = 0; c < kWideColumns; ++c) {
-      wide_rows[r * kWideColumns + c] = (float)number(r, c, 0);
-      wide_columns[c * kWideRows + r] = (float)number(r, c, 1);
-      wide_backwards[(kWideRows - 1 - r) * kWideColumns + c] = half_of(number(r, c, 2));
-    }
-  }
-}
-
-static spk_block *wide_blocks(int32_t dtype, bool by_columns, int64_t rows, int64_t step,
-                              int64_t offset) {
-  char text[64];
-  const char *form = by_columns ? "(1024,%d):(%d,1)+%d" : "(%d,1024):(%d,1)+%d";
-  snprintf(text, sizeof text, form, (int)rows, (int)step, (int)offset);
-  const int64_t shape[] = {by_columns ? kWideBlock : 1, by_columns ? 1 : kWideBlock};
-  return blocks_of(dtype, text, 2, shape);
-}
-
-/* Norms of some rows; with the leaf that is stored by columns first, or second. */
-static void wide_norms(double p, int64_t first_row, int64_t rows, bool columns_first, float *to) {
-  const int columns = columns_first ? 0 : 1;
-  spk_block *members[3];
-  spk_buffer leaves[3];
-  members[columns] = wide_blocks(SPK_F32, true, rows, kWideRows, first_row);
-  leaves[columns] = F32(wide_columns);
-  members[1 - columns] = wide_blocks(SPK_F32, false, rows, kWideColumns, first_row * kWideColumns);
-  leaves[1 - columns] = F32(wide_rows);
-  members[2] =
-      wide_blocks(SPK_F16, false, rows, -kWideColumns, (kWideRows - 1 - first_row) * kWideColumns);
-  leaves[2] = F16(wide_backwards);
-  const int32_t orders[] = {columns_first, !columns_first, !columns_first, columns_first, 0, 1};
-  spk_block *coupling = NULL;
-  assert_ok(spk_block_couple(members, 3, orders, NULL, &coupling));
-  for (int i = 0; i < 3; ++i) spk_block_release(members[i]);
-  const spk_buffer out = {to, rows * kWideGrid, SPK_F32, SPK_LAYOUT_CONTIGUOUS, NULL};
-  assert_ok(spk_block_norms(NULL, coupling, leaves, 3, p, &out));
-  spk_block_release(coupling);
-}
-
-/* A multiple of a number of its block, in every third block not 0. */
-static double whole_number(int64_t row, int64_t column, int leaf) {
-  const int64_t block = row * kWideGrid + column / kWideBlock;
-  const uint64_t seed = (uint64_t)((row * kWideColumns + column) * 3 + leaf);
-  const int64_t small = (int64_t)(seed * 2654435761u >> 7 & 7) - 4;
-  return (double)((small == 0 && block % 3 == 0 ? 1 : small) * (1 + block % 61));
-}
-
-/* Of elements that are whole. */
-typedef struct {
-  double nonzeros, sum, squares, largest, smallest;
-} Exact;
-
-static Exact exact_norms(int64_t block) {
-  Exact exact = {0, 0, 0, 0, INFINITY};
-  for (int i = 0; i < 3 * kWideBlock; ++i) {
-    const int64_t column = block % kWideGrid * kWideBlock + i / 3;
-    const double magnitude = fabs(whole_number(block / kWideGrid, column, i % 3));
-    exact.nonzeros += magnitude != 0;
-    exact.sum += magnitude;
-    exact.squares += magnitude * magnitude;
-    exact.largest = fmax(exact.largest, magnitude);
-    exact.smallest = fmin(exact.smallest, magnitude);
-  }
-  return exact;
-}
-
-static void norms_of_large_couplings_in_any_order(void **state) {
-  (void)state;
-  static float got[kWideBlocks];
-  const double p[] = {0, 1, 2, INFINITY, -INFINITY};
-  fill_wide_leaves(whole_number);
-  for (int64_t k = 0; k < 2 * COUNT(p); ++k) {
-    wide_norms(p[k / 2], 0, kWideRows, k % 2, got);
-    for (int64_t i = 0; i < kWideBlocks; ++i) {
-      const Exact of = exact_norms(i);
-      const double want[] = {of.nonzeros, of.sum, sqrt(of.squares), of.largest, of.smallest};
-      if (got[i] == (float)want[k / 2]) continue;
-      fail_msg("p %g, block %d: got %g, expected %g", p[k / 2], (int)i, (double)got[i],
-               want[k / 2]);
-    }
-  }
-}
-
-/* Of many magnitudes, and one NaN. */
-static double any_number(int64_t row, int64_t column, int leaf) {
-  if (row == 77 && column == 500 && leaf == 2) return NAN;
-  const uint64_t seed = (uint64_t)((row * kWideColumns + column) * 3 + leaf) * 2654435761u;
-  return ldexp(1 + (double)(seed >> 8 & 1023) / 1024, (int)(seed >> 20 & 15) - 8);
-}
-
-/* A few rows are less than a near cache holds, and read in tiles of all leaves. */
-static void norms_of_large_couplings_are_those_of_their_parts(void **state) {
-  (void)state;
-  enum { kFewRows = 40 };
-  static float all[kWideBlocks];
-  float few[kFewRows * kWideGrid];
-  fill_wide_leaves(any_number);
-  for (int k = 0; k < 4; ++k) {
-    const double p = k / 2 ? 1 : 2;
-    wide_norms(p, 0, kWideRows, k % 2, all);
-    for (int64_t row = 0; row + kFewRows <= kWideRows; row += kFewRows) {
-      wide_norms(p, row, kFewRows, k % 2, few);
-      const int differ = memcmp(few, all + row * kWideGrid, sizeof few);
-      if (differ) fail_msg("p %g: rows from %d on have other norms", p, (int)row);
-    }
-  }
-  assert_true(isnan(all[77 * kWideGrid + 500 / kWideBlock]));
-}
-
 static void scope_couplings_concatenate_norms_in_member_order(void **state) {
   (void)state;
   /* Two scopes of 2 blocks of one element, and two of 1 block of two elements. */
@@ -1293,8 +1173,6 @@ int main(void) {
       TEST(norms_of_a_coupling_run_over_all_members),
       TEST(a_double_member_makes_double_norms),
       TEST(scopes_arrange_the_norms_of_their_blocks),
-      TEST(norms_of_large_couplings_in_any_order),
-      TEST(norms_of_large_couplings_are_those_of_their_parts),
       TEST(scope_couplings_concatenate_norms_in_member_order),
       TEST(the_rounding_mode_of_the_host_does_not_matter),
       TEST(denormals_count_whatever_the_host_flushes),
