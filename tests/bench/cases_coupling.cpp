@@ -54,6 +54,10 @@ class Subject {
       soft_threshold(blocks_[i].get(), &leaves_[i], 1, share);
     }
   }
+  void multiply_coupled() { multiply(coupling_.get(), leaves_.data(), leaf_count(), 0); }
+  void multiply_alone() {
+    for (size_t i = 0; i < leaves_.size(); ++i) multiply(blocks_[i].get(), &leaves_[i], 1, i % 2);
+  }
   void mask_coupled() { mask(coupling_.get(), leaves_.data(), leaf_count(), 0); }
   void mask_alone() {
     for (size_t i = 0; i < leaves_.size(); ++i) mask(blocks_[i].get(), &leaves_[i], 1, i % 2);
@@ -89,13 +93,17 @@ class Subject {
     const auto numel = static_cast<double>(spk_block_numel_per_block(coupling_.get()));
     threshold_ =
         root_mean_square(pool_.dtype(), pool_.pristine(), leaves_[0].numel) * std::sqrt(numel);
-    // Each leaf alone reads a mask in its own order: the same blocks live and die.
+    // Each leaf alone reads a mask in its own order: the same blocks live and die. So with
+    // multipliers.
     const int64_t *grid = spk_block_grid_shape(coupling_.get());
     for (Memory &mask : masks_) mask = Memory(blocks);
+    for (Memory &factors : factors_) factors = Memory(blocks * static_cast<int64_t>(sizeof(float)));
     fill_mask(masks_[0].as<uint8_t>(), blocks);
     for (int64_t i = 0; i < blocks; ++i) {
       const int64_t transposed = i % grid[1] * grid[0] + i / grid[1];
       masks_[1].as<uint8_t>()[transposed] = masks_[0].as<uint8_t>()[i];
+      factors_[0].as<float>()[i] = factors_[1].as<float>()[transposed] =
+          1.0F + static_cast<float>(i % 100) / 1000.0F;
     }
   }
 
@@ -117,6 +125,11 @@ class Subject {
     check(spk_block_apply_mask(session_.context(), block, leaves, nullptr, count, &prune));
   }
 
+  void multiply(const spk_block *block, const spk_buffer *leaves, int32_t count, size_t which) {
+    const spk_buffer factors = array_buffer(factors_[which].as(), spk_block_numblk(block), SPK_F32);
+    check(spk_block_apply_multiplier(session_.context(), block, leaves, nullptr, count, &factors));
+  }
+
   const Pool &pool_;
   Session session_;
   std::vector<spk_buffer> leaves_;
@@ -124,6 +137,7 @@ class Subject {
   BlockHandle coupling_;
   Memory norms_;
   Memory masks_[2];
+  Memory factors_[2];
   double threshold_ = 0;
 };
 
@@ -137,6 +151,7 @@ struct Operation {
 constexpr Operation kOperations[] = {
     {"norms p=2", 1, &Subject::norms_coupled, &Subject::norms_alone},
     {"soft_threshold", 2, &Subject::soft_threshold_coupled, &Subject::soft_threshold_alone},
+    {"apply_multiplier", 2, &Subject::multiply_coupled, &Subject::multiply_alone},
     {"apply_mask", 2, &Subject::mask_coupled, &Subject::mask_alone},
 };
 
