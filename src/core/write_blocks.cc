@@ -122,10 +122,26 @@ int64_t rows_soon(const WritePlan &plan, int64_t size, int64_t soon) {
   return not_in_stream(rows_ahead * plan[2].step[0]);
 }
 
+// Bytes of a leaf from a box to the one that is visited so many later; 0 if there is none.
+int64_t bytes_to_later(const Grid &grid, const GridLeaf &leaf, const Extents &low, int64_t boxes) {
+  int64_t bytes = 0;
+  for (int d = grid.shape.size() - 1; d >= 0; --d) {
+    const int64_t along = (grid.shape[d] + grid.tile[d] - 1) / grid.tile[d];
+    const int64_t now = low[d] / grid.tile[d];
+    const int64_t then = now + boxes;
+    bytes += (then % along - now) * grid.tile[d] * leaf.grid_x[d];
+    boxes = then / along;
+  }
+  return boxes > 0 ? 0 : bytes;
+}
+
 // How far ahead a box is asked for.
-int64_t soon_of(const Kernels &kernels, const Grid &grid, const GridLeaf &leaf, bool is_cached) {
+int64_t soon_of(const Kernels &kernels, const Grid &grid, const GridLeaf &leaf, const Extents &low,
+                bool is_cached) {
   if (leaf.soon == kFar) return kFar;
-  if (grid.leaves.size() > 1) return not_in_stream(kernels.boxes_ahead * leaf.soon);
+  if (grid.leaves.size() > 1) {
+    return not_in_stream(bytes_to_later(grid, leaf, low, kernels.boxes_ahead));
+  }
   return is_cached ? leaf.soon : rows_soon(leaf.write, size_of(leaf.dtype), leaf.soon);
 }
 
@@ -138,7 +154,7 @@ void apply_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, cons
     const std::byte *x = leaf.x + dot(rect.low, leaf.grid_x);
     std::byte *y = leaf.y + dot(rect.low, leaf.grid_y);
     if (rect.extent == grid.tile) {
-      args.soon = soon_of(kernels, grid, leaf, is_cached);
+      args.soon = soon_of(kernels, grid, leaf, rect.low, is_cached);
       apply_leaf(kernels, scratch, leaf, leaf.write, args, x, y, factor);
     } else {
       const WritePlan plan =
