@@ -281,7 +281,7 @@ Extents Grid::least_with_rows(int64_t bytes) const {
 
 int64_t Grid::streamed_elements() const {
   // So many blocks side by side make long rows of short ones, or of single elements.
-  constexpr int64_t kOfShortRows = 64;
+  constexpr int64_t kOfShortRows = 128;
   constexpr int64_t kOfElements = 4096;
   const GridLeaf &leaf = leaves[0];
   // Norms of doubles may visit a box again, to scale its elements: they should still be in cache.
