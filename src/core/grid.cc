@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/dtype.h"
-#include "core/extra_memory.h"
 #include "kernels/kernels.h"
 
 namespace spk {
@@ -41,11 +40,9 @@ int continuing(const Extents &shape, const Extents &step, int64_t bytes) {
   return -1;
 }
 
-// Indices that a row of `bytes` takes; whole groups of kLanes, which kernels take together, or half a
-// group, but not two or three indices.
+// Indices that a row of `bytes` takes; whole groups of kLanes, which kernels take together.
 int64_t least_row(int64_t step, int64_t bytes) {
   const int64_t row = bytes / std::max<int64_t>(step, 1);
-  if (row > 1 && row < kLanes / 2) return kLanes / 2;
   return row > kLanes / 2 ? (row + kLanes - 1) / kLanes * kLanes : row;
 }
 
@@ -232,6 +229,11 @@ int64_t Tiling::stride(const Extents &step) const {
 
 namespace {
 
+// Kernels take kLanes blocks together: two or three would cost as much as half of them.
+int64_t at_least_half(int64_t blocks) {
+  return blocks > 1 ? std::max(blocks, kLanes / 2) : blocks;
+}
+
 // Each leaf has a dimension along which its memory is read in rows: of `across` bytes at least, if it
 // is not the last of the grid.
 Extents least_of_all(const Grid &grid, int64_t across) {
@@ -239,7 +241,7 @@ Extents least_of_all(const Grid &grid, int64_t across) {
   for (const GridLeaf &leaf : grid.leaves) {
     const bool is_last = innermost_of(grid.shape, leaf.grid_x) == last_dim_of(grid.shape);
     const Extents own = least_of(grid.shape, leaf.grid_x, is_last ? kLeastRow : across);
-    for (int d = 0; d < least.size(); ++d) least[d] = std::max(least[d], own[d]);
+    for (int d = 0; d < least.size(); ++d) least[d] = std::max(least[d], at_least_half(own[d]));
   }
   return least;
 }
@@ -329,12 +331,17 @@ bool Grid::is_deep() const {
   });
 }
 
-bool Grid::is_better_by_leaf() const {
+bool Grid::is_better_by_leaf(int64_t least_elements) const {
   constexpr int64_t kNearCache = int64_t{1} << 20;
   bool alike = true;
-  const int row = innermost_of(shape, leaves[0].grid_x);
-  for (const GridLeaf &leaf : leaves) alike &= innermost_of(shape, leaf.grid_x) == row;
-  return !alike && bytes() > kNearCache;
+  bool are_few = true;
+  const int first = innermost_of(shape, leaves[0].grid_x);
+  for (const GridLeaf &leaf : leaves) {
+    const int row = innermost_of(shape, leaf.grid_x);
+    alike &= row == first;
+    are_few &= leaf.numel() >= least_elements || row == last_dim_of(shape);
+  }
+  return !alike && are_few && bytes() > kNearCache;
 }
 
 bool Grid::is_thin() const {

@@ -74,18 +74,14 @@ void plain(const Reducer &reducer, Reduction reduction, double *norms) {
   reducer.reduce(reduction, options, norms, nullptr);
 }
 
-void add_errors(const double *errors, int64_t count, double *sums) {
-  for (int64_t i = 0; i < count; ++i) {
-    // An overflowed sum leaves inf - inf in its error.
-    if (std::isfinite(sums[i])) sums[i] += errors[i];
-  }
-}
-
 template <typename Reducer>
 void compensated_sum(const Reducer &reducer, double *norms) {
   double *errors = reducer.scratch.template take<double>(reducer.count());
   reducer.reduce(kSumExact, {}, norms, errors);
-  add_errors(errors, reducer.count(), norms);
+  for (int64_t i = 0; i < reducer.count(); ++i) {
+    // An overflowed sum leaves inf - inf in its error.
+    if (std::isfinite(norms[i])) norms[i] += errors[i];
+  }
 }
 
 // Norms near the ends of the range of double: elements are first brought near 1, by a power of two
@@ -189,69 +185,34 @@ bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid,
   return reduce_to_floats(kernels, scratch, grid, rect, *reduction, roots, past_caches, to);
 }
 
-// The reduction that a norm is or begins with; none if it takes powers.
-std::optional<Reduction> first_reduction(const Grid &grid, double p) {
-  if (p == 1.0 && grid.score_dtype == SPK_F64) return kSumExact;
-  if (p == 2.0 && grid.score_dtype == SPK_F64) return kSumSquaresExact;
-  return plain_reduction(grid, p);
+// Are coupled leaves read one after the other? Then a sum of each block is kept until all are read.
+bool are_read_by_leaf(const Grid &grid, int64_t threads) {
+  constexpr int64_t kLeastElements = 32;  // smaller blocks have too many sums
+  return grid.is_better_by_leaf(kLeastElements) &&
+         slabs_have_long_rows(grid, kDoubleBytes, threads);
+}
+
+// Of all slabs: one for each leaf, and one for what becomes of the sums.
+int loops_by_leaf(const Grid &grid, int64_t threads) {
+  const int64_t slabs = slabs_of(grid, kDoubleBytes, threads).count();
+  return static_cast<int>(slabs * (static_cast<int64_t>(grid.leaves.size()) + 1));
 }
 
 // Norms of coupled leaves that are read one after the other.
-class NormsByLeaf {
- public:
-  NormsByLeaf(Call &call, double p, Reduction reduction, bool past_caches)
-      : call_(call), p_(p), reduction_(reduction), past_caches_(past_caches) {}
-
-  // What is kept of each block until all leaves are read.
-  int64_t kept() const { return kDoubleBytes * (is_compensated(reduction_) ? 2 : 1); }
-
-  void operator()(const Grid &grid, const GridArray &out) const {
-    const Scratch::Frame frame(call_.scratch());
-    const int64_t count = grid.numblk();
-    double *sums = call_.scratch().take<double>(count);
-    double *errors = is_compensated(reduction_) ? call_.scratch().take<double>(count) : nullptr;
-    reduce_by_leaf(call_, grid, reduction_, sums, errors);
-    const Extents step = grid.shape.row_major();
-    const Tiling runs(grid.shape, step, 1, kTileElements);  // contiguous, being of rows
-    call_.for_each(runs.count(), [&](Scratch &scratch, int64_t i) {
-      const Rect run = runs[i];
-      const int64_t at = dot(run.low, step);
-      finish(scratch, grid, run, errors ? errors + at : nullptr, sums + at);
-      store(call_.kernels(), run, sums + at, out, past_caches_);
-    });
-  }
-
- private:
-  // Sums become norms.
-  void finish(Scratch &scratch, const Grid &grid, const Rect &run, double *errors,
-              double *sums) const {
-    const Kernels &kernels = call_.kernels();
-    if (reduction_ == kSumSquares) kernels.roots(sums, run.count());
-    if (reduction_ == kSumExact) add_errors(errors, run.count(), sums);
-    if (reduction_ != kSumSquaresExact || kernels.exact_roots(sums, errors, run.count())) return;
-    norms_rect(kernels, scratch, grid, run, p_, sums);  // some are near the ends of the range
-  }
-
-  Call &call_;
-  double p_;
-  Reduction reduction_;
-  bool past_caches_;
-};
-
-// Returns false, and has done nothing, where leaves are better read together.
-bool norms_by_leaf(Call &call, const Grid &grid, double p, bool past_caches, const GridArray &out) {
-  // Results of shorter blocks would cost more than rows that lie in the order of one leaf only.
-  constexpr int64_t kLeastOfLeaf = 32;
-  const auto leaves = static_cast<int64_t>(grid.leaves.size());
-  const auto reduction = first_reduction(grid, p);
-  if (!reduction || !grid.is_better_by_leaf()) return false;
-  if (grid.numel_per_block < kLeastOfLeaf * leaves) return false;
-  const NormsByLeaf norms(call, p, *reduction, past_caches);
-  if (!slabs_have_long_rows(grid, norms.kept(), call.threads())) return false;
-  for_each_slab(call, grid, norms.kept(), [&](const Grid &blocks, const Rect &slab) {
-    norms(blocks, entries_in(slab, out));
+void norms_by_leaf(Call &call, const Grid &grid, Reduction reduction, bool past_caches,
+                   const GridArray &out) {
+  const Kernels &kernels = call.kernels();
+  const Scratch::Frame frame(call.scratch());
+  double *all = call.scratch().take<double>(grid.numblk());
+  reduce_by_leaf(call, grid, reduction, all);
+  const Extents step = grid.shape.row_major();
+  const Tiling runs(grid.shape, step, 1, kTileElements);  // contiguous, being of rows
+  call.for_each(runs.count(), [&](Scratch &, int64_t i) {
+    const Rect run = runs[i];
+    double *norms = all + dot(run.low, step);
+    if (reduction == kSumSquares) kernels.roots(norms, run.count());
+    store(kernels, run, norms, out, past_caches);
   });
-  return true;
 }
 
 }  // namespace
@@ -299,7 +260,13 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
                            store(call.kernels(), slab, all, out, past_caches);
                          });
   }
-  if (norms_by_leaf(call, grid, p, past_caches, out)) return;
+  if (const auto reduction = plain_reduction(grid, p);
+      reduction && are_read_by_leaf(grid, call.threads())) {
+    call.expect_loops(loops_by_leaf(grid, call.threads()));
+    return for_each_slab(call, grid, kDoubleBytes, [&](const Grid &blocks, const Rect &slab) {
+      norms_by_leaf(call, blocks, *reduction, past_caches, entries_in(slab, out));
+    });
+  }
   const Tiling tiles = grid.tiles();
   call.for_each(tiles.count(), [&](Scratch &scratch, int64_t i) {
     const Rect rect = tiles[i];

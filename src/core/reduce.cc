@@ -234,7 +234,8 @@ struct LeafOrder {
   Tiling boxes() const {
     constexpr int64_t kLineOfResults = 8;
     constexpr int64_t kManyElements = int64_t{1} << 10;  // of a block: its result costs nothing
-    const int64_t numel = std::max(leaf.numel(), kBlockWeight);
+    constexpr int64_t kLeastWeight = 32;                 // smaller blocks have as many results
+    const int64_t numel = std::max(leaf.numel(), kLeastWeight);
     const int64_t row = streamed_elements(shape.product() * numel);
     if (numel >= kManyElements) return Tiling(shape, leaf.grid_x, numel, row);
     Extents least(shape.size(), 1);
@@ -247,9 +248,9 @@ struct LeafOrder {
 
 }  // namespace
 
-void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum, double *error) {
-  assert(!grid.is_deep());
-  clear_sums(reduction, grid.numblk(), sum, error);
+void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum) {
+  assert(!grid.is_deep() && !is_compensated(reduction));
+  clear_sums(reduction, grid.numblk(), sum, nullptr);
   for (size_t l = 0; l < grid.leaves.size(); ++l) {
     const Scratch::Frame frame(call.scratch());
     ScratchMemory plans(&call.scratch());
@@ -268,12 +269,11 @@ void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *s
       }
       LeafReduction work(call.kernels(), scratch, leaf, is_whole ? leaf.reduce : rest, box.low,
                          is_whole, reduction, {});
-      const int64_t at = dot(box.low, local);
-      double *error_at = error ? error + at : nullptr;
+      double *to = sum + dot(box.low, local);
       if (l == 0 && work.is_dense()) {
-        work.write(sum + at, error_at, false);
+        work.write(to, nullptr, false);
       } else {
-        work.join(sum + at, error_at);
+        work.join(to, nullptr);
       }
     });
   }

@@ -24,9 +24,9 @@ void reduce_rect(const Kernels &kernels, Scratch &scratch, const Grid &grid, con
 // The same for a grid of deep blocks, all of it, in parallel over the parts of the blocks.
 void reduce_deep(Call &call, const Grid &grid, Reduction reduction, const ReduceOptions &options,
                  double *sum, double *error);
-// Reduces all blocks of a coupling, none of them deep, one leaf after the other; sums, and errors
-// where the reduction is compensated, are row-major.
-void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum, double *error);
+// Reduces all blocks of a coupling, none of them deep, one leaf after the other; `sum` is row-major.
+// Not for what is compensated.
+void reduce_by_leaf(Call &call, const Grid &grid, Reduction reduction, double *sum);
 // Reduces the blocks of a tile straight into floats, row-major in the box, where kernels can; else
 // returns false and has done nothing. Not for what is compensated.
 bool reduce_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid, const Rect &rect,

@@ -7,10 +7,9 @@
 #include "core/tile.h"
 
 namespace spk {
-
 namespace {
 
-// Rows of this many bytes are read fast in any order.
+// Rows of so many bytes are read fast in any order.
 constexpr int64_t kRowOfSlab = int64_t{1} << 10;
 
 int64_t most_blocks(const Grid &grid, int64_t kept, int64_t threads) {

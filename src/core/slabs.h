@@ -11,7 +11,7 @@ namespace spk {
 // Boxes that cover a grid; `kept` bytes are kept for each block of one. They are cut as the first
 // leaf lies, but with long rows of the others where there is memory for them.
 Tiling slabs_of(const Grid &grid, int64_t kept, int64_t threads);
-// Do they hold rows of each leaf that are worth reading alone?
+// Do they hold rows of each leaf that are long enough to be read alone?
 bool slabs_have_long_rows(const Grid &grid, int64_t kept, int64_t threads);
 // What norms and thresholds of such a grid keep of each block.
 int64_t kept_by_norms(const Grid &grid);

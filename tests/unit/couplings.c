@@ -339,8 +339,7 @@ static void expect_all_or_none(int64_t row, int64_t b, int64_t *masked_blocks) {
   *masked_blocks += zeros != 0;
 }
 
-static void cancelled_calls_leave_no_block_half_done(void **state) {
-  (void)state;
+static void check_cancelling(int32_t dtype) {
   const part all = {&kFloats, 0, kRows, false};
   int64_t dead_blocks = 0;
   for (int64_t i = 0; i < kBlocks; ++i) dead_blocks += is_dead(i / kGrid, i % kGrid * kBlock);
@@ -352,7 +351,7 @@ static void cancelled_calls_leave_no_block_half_done(void **state) {
     spk_context *context = NULL;
     assert_ok(spk_context_create(&options, &context));
     fill(&kFloats, any_number);
-    assert_int_equal(write_by(context, &all, SPK_U8, false, true), SPK_CANCELLED);
+    assert_int_equal(write_by(context, &all, dtype, false, true), SPK_CANCELLED);
     int64_t masked_blocks = 0;
     for (int64_t i = 0; i < kBlocks; ++i) expect_all_or_none(i / kGrid, i % kGrid, &masked_blocks);
     assert_true(masked_blocks > last && masked_blocks < dead_blocks);
@@ -361,12 +360,66 @@ static void cancelled_calls_leave_no_block_half_done(void **state) {
   }
 }
 
+static void cancelled_calls_leave_no_block_half_done(void **state) {
+  (void)state;
+  check_cancelling(SPK_U8);
+  check_cancelling(SPK_F32);
+}
+
+/* --- grids of three dimensions ------------------------------------------------------------- */
+
+enum { kGroups = 9, kMiddle = 70, kLong = 640, kBlocksLong = 10, kCubeNumel = 403200 };
+static float cube[kCubeNumel], turned_cube[kCubeNumel];
+
+static int64_t block_in_cube(int64_t g, int64_t m, int64_t l) {
+  return (g * kMiddle + m) * kBlocksLong + l / kBlock;
+}
+
+/* Blocks die whose number is a multiple of three; others have elements of 3 and of -4. */
+static void expect_cubes(double dead, double alive) {
+  int64_t wrong = 0;
+  for (int64_t g = 0; g < kGroups; ++g) {
+    for (int64_t m = 0; m < kMiddle; ++m) {
+      for (int64_t l = 0; l < kLong; ++l) {
+        const double times = block_in_cube(g, m, l) % 3 == 0 ? dead : alive;
+        wrong += cube[(g * kMiddle + m) * kLong + l] != (float)(3 * times);
+        wrong += turned_cube[(l * kGroups + g) * kMiddle + m] != (float)(-4 * times);
+      }
+    }
+  }
+  assert_int_equal(wrong, 0);
+}
+
+static void leaves_of_three_dimensions(void **state) {
+  (void)state;
+  enum { kInCube = kGroups * kMiddle * kBlocksLong };
+  static float norms[kInCube], factors[kInCube];
+  static uint8_t mask[kInCube];
+  for (int64_t i = 0; i < kCubeNumel; ++i) cube[i] = 3, turned_cube[i] = -4;
+  for (int64_t b = 0; b < kInCube; ++b) {
+    mask[b] = b % 3 == 0;
+    factors[b] = b % 3 == 0 ? 2 : 0.5F;
+  }
+  const int32_t orders[] = {0, 1, 2, 1, 2, 0};
+  spk_block *block = coupled_blocks(blocks_of(SPK_F32, "(9,70,640)", DIMS(1, 1, kBlock)),
+                                    blocks_of(SPK_F32, "(640,9,70)", DIMS(kBlock, 1, 1)), orders);
+  const spk_buffer leaves[] = {F32(cube), F32(turned_cube)};
+  assert_ok(spk_block_norms(NULL, block, leaves, 2, 2, &F32(norms)));
+  for (int64_t b = 0; b < kInCube; ++b) assert_f32(norms + b, 40); /* 5 times the root of 64 */
+  assert_ok(spk_block_apply_multiplier(NULL, block, leaves, NULL, 2, &F32(factors)));
+  expect_cubes(2, 0.5);
+  assert_ok(spk_block_apply_mask(NULL, block, leaves, NULL, 2, &U8(mask)));
+  expect_cubes(0, 0.5);
+  spk_block_release(block);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(norms_in_any_order),
       TEST(norms_are_those_of_parts),
       TEST(masks_and_multipliers_in_any_order),
       TEST(cancelled_calls_leave_no_block_half_done),
+      TEST(leaves_of_three_dimensions),
   };
   return exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
