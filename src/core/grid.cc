@@ -334,14 +334,14 @@ bool Grid::is_deep() const {
 bool Grid::is_better_by_leaf(int64_t least_elements) const {
   constexpr int64_t kNearCache = int64_t{1} << 20;
   bool alike = true;
-  bool are_few = true;
+  bool are_large_enough = true;
   const int first = innermost_of(shape, leaves[0].grid_x);
   for (const GridLeaf &leaf : leaves) {
     const int row = innermost_of(shape, leaf.grid_x);
     alike &= row == first;
-    are_few &= leaf.numel() >= least_elements || row == last_dim_of(shape);
+    are_large_enough &= leaf.numel() >= least_elements || row == last_dim_of(shape);
   }
-  return !alike && are_few && bytes() > kNearCache;
+  return !alike && are_large_enough && bytes() > kNearCache;
 }
 
 bool Grid::is_thin() const {

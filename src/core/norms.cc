@@ -187,15 +187,9 @@ bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid,
 
 // Are coupled leaves read one after the other? Then a sum of each block is kept until all are read.
 bool are_read_by_leaf(const Grid &grid, int64_t threads) {
-  constexpr int64_t kLeastElements = 32;  // smaller blocks have too many sums
+  constexpr int64_t kLeastElements = 32;  // sums of smaller blocks would be much beside the data
   return grid.is_better_by_leaf(kLeastElements) &&
          slabs_have_long_rows(grid, kDoubleBytes, threads);
-}
-
-// Of all slabs: one for each leaf, and one for what becomes of the sums.
-int loops_by_leaf(const Grid &grid, int64_t threads) {
-  const int64_t slabs = slabs_of(grid, kDoubleBytes, threads).count();
-  return static_cast<int>(slabs * (static_cast<int64_t>(grid.leaves.size()) + 1));
 }
 
 // Norms of coupled leaves that are read one after the other.
@@ -262,7 +256,6 @@ void norms(Call &call, const Grid &grid, double p, const GridArray &out) {
   }
   if (const auto reduction = plain_reduction(grid, p);
       reduction && are_read_by_leaf(grid, call.threads())) {
-    call.expect_loops(loops_by_leaf(grid, call.threads()));
     return for_each_slab(call, grid, kDoubleBytes, [&](const Grid &blocks, const Rect &slab) {
       norms_by_leaf(call, blocks, *reduction, past_caches, entries_in(slab, out));
     });

@@ -234,7 +234,7 @@ struct LeafOrder {
   Tiling boxes() const {
     constexpr int64_t kLineOfResults = 8;
     constexpr int64_t kManyElements = int64_t{1} << 10;  // of a block: its result costs nothing
-    constexpr int64_t kLeastWeight = 32;                 // smaller blocks have as many results
+    constexpr int64_t kLeastWeight = 32;  // sums of smaller blocks would be much memory
     const int64_t numel = std::max(leaf.numel(), kLeastWeight);
     const int64_t row = streamed_elements(shape.product() * numel);
     if (numel >= kManyElements) return Tiling(shape, leaf.grid_x, numel, row);

@@ -1,6 +1,6 @@
-// Grids whose blocks are cut into parts, or written across many, keep something of each block until
-// all parts are known. Where that would be much beside the data, slabs of blocks are taken one after
-// the other. Results do not depend on them.
+// Grids whose blocks are cut into parts, written across many, or read one leaf after the other keep
+// something of each block until all of it is known. Where that would be much beside the data, slabs
+// of blocks are taken one after the other. Results do not depend on them.
 #pragma once
 
 #include "core/call.h"

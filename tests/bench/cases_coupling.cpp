@@ -93,8 +93,7 @@ class Subject {
     const auto numel = static_cast<double>(spk_block_numel_per_block(coupling_.get()));
     threshold_ =
         root_mean_square(pool_.dtype(), pool_.pristine(), leaves_[0].numel) * std::sqrt(numel);
-    // Each leaf alone reads a mask in its own order: the same blocks live and die. So with
-    // multipliers.
+    // Each leaf alone reads a mask, or multipliers, in its own order: the same blocks live and die.
     const int64_t *grid = spk_block_grid_shape(coupling_.get());
     for (Memory &mask : masks_) mask = Memory(blocks);
     for (Memory &factors : factors_) factors = Memory(blocks * static_cast<int64_t>(sizeof(float)));

@@ -324,25 +324,34 @@ static int32_t cancel(void *user, int64_t done, int64_t total) {
   return --*(int *)user == 0;
 }
 
-/* Of a block, whose elements are never 0 here. */
-static void expect_all_or_none(int64_t row, int64_t b, int64_t *masked_blocks) {
-  int64_t zeros = 0;
-  for (int leaf = 0; leaf < kLeaves; ++leaf) {
-    const int64_t size = size_of(kFloats.dtypes[leaf]);
-    for (int64_t c = b * kBlock; c < (b + 1) * kBlock; ++c) {
-      const uint32_t zero = 0;
-      const uint8_t *at = (const uint8_t *)memory[leaf] + place_of(row, c, leaf) * size;
-      zeros += memcmp(at, &zero, (size_t)size) == 0;
-    }
-  }
-  assert_true(zeros == 0 || (zeros == kLeaves * kBlock && is_dead(row, b * kBlock)));
-  *masked_blocks += zeros != 0;
+static bool holds(int64_t row, int64_t column, int leaf, double value) {
+  const int32_t dtype = kFloats.dtypes[leaf];
+  const int64_t size = size_of(dtype);
+  uint64_t want;
+  store_numbers(&value, 1, dtype, &want);
+  const uint8_t *at = (const uint8_t *)memory[leaf] + place_of(row, column, leaf) * size;
+  return memcmp(at, &want, (size_t)size) == 0;
 }
 
+/* Of a block whose elements are to be multiplied by its factor: all of them or none. */
+static void expect_all_or_none(int64_t row, int64_t b, double factor, int64_t *done) {
+  int64_t before = 0;
+  int64_t after = 0;
+  for (int leaf = 0; leaf < kLeaves; ++leaf) {
+    for (int64_t c = b * kBlock; c < (b + 1) * kBlock; ++c) {
+      const double was = any_number(row, c, leaf);
+      const double product = factor == 0 ? 0 : factor * was;
+      before += isnan(was) || holds(row, c, leaf, was);
+      after += isnan(was) || holds(row, c, leaf, product);
+    }
+  }
+  assert_true(before == kLeaves * kBlock || after == kLeaves * kBlock);
+  *done += before < kLeaves * kBlock;
+}
+
+/* By a mask, or by multipliers. */
 static void check_cancelling(int32_t dtype) {
   const part all = {&kFloats, 0, kRows, false};
-  int64_t dead_blocks = 0;
-  for (int64_t i = 0; i < kBlocks; ++i) dead_blocks += is_dead(i / kGrid, i % kGrid * kBlock);
   int64_t last = -1;
   for (int calls = 1; calls <= 3; ++calls) {
     int left = calls;
@@ -352,10 +361,17 @@ static void check_cancelling(int32_t dtype) {
     assert_ok(spk_context_create(&options, &context));
     fill(&kFloats, any_number);
     assert_int_equal(write_by(context, &all, dtype, false, true), SPK_CANCELLED);
-    int64_t masked_blocks = 0;
-    for (int64_t i = 0; i < kBlocks; ++i) expect_all_or_none(i / kGrid, i % kGrid, &masked_blocks);
-    assert_true(masked_blocks > last && masked_blocks < dead_blocks);
-    last = masked_blocks;
+    int64_t done = 0;
+    int64_t to_do = 0;
+    for (int64_t i = 0; i < kBlocks; ++i) {
+      const int64_t row = i / kGrid;
+      const double given = factor_of(row, i % kGrid * kBlock);
+      const double factor = dtype == SPK_U8 && given != 0 ? 1 : given;
+      to_do += factor != 1;
+      expect_all_or_none(row, i % kGrid, factor, &done);
+    }
+    assert_true(done > last && done < to_do);
+    last = done;
     spk_context_release(context);
   }
 }

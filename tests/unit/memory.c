@@ -254,7 +254,7 @@ static void columns_of_1024(void **state) {
 
 /* --- a coupling ---------------------------------------------------------------------------- */
 
-/* Rows, and the same by columns: of each of both a block has as many elements. */
+/* Rows, and the same by columns: a block has as many elements of one as of the other. */
 enum { kCoupledRows = 5120, kCoupledColumns = 4096, kCoupledBlock = 128, kCoupledGrid = 32 };
 enum { kLeafNumel = kCoupledRows * kCoupledColumns, kCoupledBlocks = kCoupledRows * kCoupledGrid };
 
