@@ -88,6 +88,16 @@ def loop_with_arithmetic(row: Row) -> str:
     return SWEEP_WITH
 
 
+def are_alike(bare: Row, row: Row) -> bool:
+    """Was memory as fast for both? A virtual machine may be moved within a run, and ratios to sweeps
+    of another speed say nothing. Only sweeps of as many bytes tell."""
+    most = 1.25
+    if row.yardstick != SWEEP or bare.yardstick != SWEEP or bare.bytes != row.bytes:
+        return True
+    faster, slower = sorted((bare.yardstick_ms, row.yardstick_ms))
+    return slower <= most * faster
+
+
 def key(row: Row) -> Key:
     return (row.operation, row.layout, row.dtype)
 
@@ -132,7 +142,7 @@ class Limits:
 
     def _of(self, limit: Limit, row: Row) -> Optional[float]:
         bare = self._bare.get((*limit, row.dtype))
-        if bare is None:
+        if bare is None or not are_alike(bare, row):
             return None
         # Couplings are measured against uncoupled leaves.
         return bare.value if row.yardstick == SWEEP else bare.median_ms / row.yardstick_ms
@@ -141,7 +151,9 @@ class Limits:
         operation = loop_with_arithmetic(row)
         for bare in self._bare.values():
             share = self.arithmetic(bare)
-            if bare.operation == operation and bare.dtype == row.dtype and share is not None:
+            if bare.operation != operation or bare.dtype != row.dtype or share is None:
+                continue
+            if are_alike(bare, row):
                 yield share, bare.value
 
 
