@@ -74,7 +74,7 @@ void for_each_leaf(Call &call, const Grid &grid, const GridArray &values, Write 
 // Are leaves written one after the other? Not if the call might be cancelled in between, which would
 // leave blocks half done.
 bool is_done_by_leaf(const Call &call, const Grid &grid) {
-  constexpr int64_t kLeastElements = 8;  // of smaller blocks, entries far apart take longest
+  constexpr int64_t kLeastElements = 8;  // of a block; measured
   return !call.may_be_cancelled() && !grid.is_deep() && grid.is_better_by_leaf(kLeastElements);
 }
 

@@ -234,13 +234,13 @@ int64_t at_least_half(int64_t blocks) {
   return blocks > 1 ? std::max(blocks, kLanes / 2) : blocks;
 }
 
-// Each leaf has a dimension along which its memory is read in rows: of `across` bytes at least, if it
-// is not the last of the grid.
-Extents least_of_all(const Grid &grid, int64_t across) {
+// Each leaf has a dimension along which its memory is read in rows: of `bytes` at least, or of `across`
+// if it is not the last of the grid.
+Extents least_of_all(const Grid &grid, int64_t bytes, int64_t across) {
   Extents least(grid.shape.size(), 1);
   for (const GridLeaf &leaf : grid.leaves) {
     const bool is_last = innermost_of(grid.shape, leaf.grid_x) == last_dim_of(grid.shape);
-    const Extents own = least_of(grid.shape, leaf.grid_x, is_last ? kLeastRow : across);
+    const Extents own = least_of(grid.shape, leaf.grid_x, is_last ? bytes : across);
     for (int d = 0; d < least.size(); ++d) least[d] = std::max(least[d], at_least_half(own[d]));
   }
   return least;
@@ -253,12 +253,12 @@ Tiling Grid::tiles() const {
   constexpr int64_t kScoreBytes = sizeof(float);
   constexpr int64_t kMostBlocks = int64_t{1} << 14;
   constexpr int64_t kMostCoupledBytes = int64_t{1} << 16;
-  Extents least = least_of_all(*this, kLeastRow);
+  Extents least = least_of_all(*this, kLeastRow, kLeastRow);
   // Boxes follow each other along the last dimension. Leaves whose rows lie along another have only
   // those of a box to read in one go: longer ones, unless that takes too much memory. The box and the
   // one asked for ahead share the second level of cache, and lines of many rows compete for its sets.
   if (leaves.size() > 1) {
-    const Extents longer = least_of_all(*this, 2 * kLeastRow);
+    const Extents longer = least_of_all(*this, kLeastRow, 2 * kLeastRow);
     if (longer.product() * bytes_per_block() <= kMostCoupledBytes) least = longer;
   }
   // Arrays with an entry for each block of a few elements are as much memory as a leaf; but rows for
@@ -273,12 +273,7 @@ Tiling Grid::tiles() const {
 }
 
 Extents Grid::least_with_rows(int64_t bytes) const {
-  Extents least(shape.size(), 1);
-  for (const GridLeaf &leaf : leaves) {
-    const Extents own = least_of(shape, leaf.grid_x, bytes);
-    for (int d = 0; d < least.size(); ++d) least[d] = std::max(least[d], own[d]);
-  }
-  return least;
+  return least_of_all(*this, bytes, bytes);
 }
 
 int64_t Grid::streamed_elements() const {

@@ -120,8 +120,8 @@ struct Grid {
   // neighbours together?
   bool is_thin() const;
   // Are leaves coupled whose rows lie along different dimensions, and so large that each is better
-  // read or written alone, in its own order? Entries of its blocks may then lie far apart: blocks
-  // should have at least so many elements, but for leaves in the order of the grid.
+  // read or written alone, in its own order? What arrays have for its blocks may then lie far apart,
+  // which is worth it for so many elements a block. Leaves in the order of the grid may have fewer.
   bool is_better_by_leaf(int64_t least_elements) const;
   int64_t bytes() const;
   int64_t bytes_per_block() const { return bytes() / numblk(); }

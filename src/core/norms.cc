@@ -187,7 +187,7 @@ bool norms_to_floats(const Kernels &kernels, Scratch &scratch, const Grid &grid,
 
 // Are coupled leaves read one after the other? Then a sum of each block is kept until all are read.
 bool are_read_by_leaf(const Grid &grid, int64_t threads) {
-  constexpr int64_t kLeastElements = 32;  // sums of smaller blocks would be much beside the data
+  constexpr int64_t kLeastElements = 32;  // of a block: beside fewer, a sum is much
   return grid.is_better_by_leaf(kLeastElements) &&
          slabs_have_long_rows(grid, kDoubleBytes, threads);
 }

@@ -151,9 +151,8 @@ class Limits:
         operation = loop_with_arithmetic(row)
         for bare in self._bare.values():
             share = self.arithmetic(bare)
-            if bare.operation != operation or bare.dtype != row.dtype or share is None:
-                continue
-            if are_alike(bare, row):
+            is_such = bare.operation == operation and bare.dtype == row.dtype
+            if is_such and share is not None and are_alike(bare, row):
                 yield share, bare.value
 
 

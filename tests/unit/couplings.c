@@ -384,7 +384,8 @@ static void cancelled_calls_leave_no_block_half_done(void **state) {
 
 /* --- grids of three dimensions ------------------------------------------------------------- */
 
-enum { kGroups = 9, kMiddle = 70, kLong = 640, kBlocksLong = 10, kCubeNumel = 403200 };
+enum { kGroups = 9, kMiddle = 70, kLong = 640, kBlocksLong = kLong / kBlock };
+enum { kCubeNumel = kGroups * kMiddle * kLong };
 static float cube[kCubeNumel], turned_cube[kCubeNumel];
 
 static int64_t block_in_cube(int64_t g, int64_t m, int64_t l) {
